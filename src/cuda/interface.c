@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compile-time proof that cuda/interface.h agrees with the CUDA headers at hand. */
+#include "cuda/interface.h"
+
+_Static_assert(sizeof(struct cuda_launch_attribute) == 72, "CUlaunchAttribute");
+_Static_assert(sizeof(struct cuda_launch_attribute) == sizeof(CUlaunchAttribute), "size");
+_Static_assert(offsetof(struct cuda_launch_attribute, value) == offsetof(CUlaunchAttribute, value),
+               "value");
+_Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "hStream");
+_Static_assert(offsetof(CUlaunchConfig, attrs) == 40, "attrs");
+_Static_assert(offsetof(CUlaunchConfig, numAttrs) == 48, "numAttrs");
+
+_Static_assert(sizeof(struct cuda_kernel_node_params) == sizeof(CUDA_KERNEL_NODE_PARAMS_v2), "size");
+#define SAME_OFFSET(ours, theirs)                                                                  \
+    _Static_assert(offsetof(struct cuda_kernel_node_params, ours) ==                               \
+                       offsetof(CUDA_KERNEL_NODE_PARAMS_v2, theirs),                               \
+                   #theirs)
+SAME_OFFSET(function, func);
+SAME_OFFSET(grid_x, gridDimX);
+SAME_OFFSET(block_z, blockDimZ);
+SAME_OFFSET(shared_memory, sharedMemBytes);
+SAME_OFFSET(kernel_params, kernelParams);
+SAME_OFFSET(extra, extra);
+SAME_OFFSET(kernel, kern);
+SAME_OFFSET(context, ctx);
+
+#if CUDA_VERSION >= 12020
+_Static_assert(sizeof(struct cuda_graph_node_params) == sizeof(CUgraphNodeParams), "size");
+_Static_assert(offsetof(struct cuda_graph_node_params, node) == offsetof(CUgraphNodeParams, kernel),
+               "kernel");
+_Static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v3, ctx) ==
+                   offsetof(struct cuda_kernel_node_params, context),
+               "version 3 begins as version 2");
+#endif
+
+#define SAME_VALUE(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+SAME_VALUE(4, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME_VALUE(8, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+SAME_VALUE(9, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
+SAME_VALUE(10, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN);
+SAME_VALUE(CUDA_RESULT_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
+SAME_VALUE(CUDA_RESULT_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+SAME_VALUE(CUDA_RESULT_COOPERATIVE_LAUNCH_TOO_LARGE, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+SAME_VALUE(CUDA_RESULT_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
+SAME_VALUE(CUDA_RESULT_INVALID_CLUSTER_SIZE, CUDA_ERROR_INVALID_CLUSTER_SIZE);
+#if CUDA_VERSION >= 12030
+SAME_VALUE(CUDA_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+#endif
+#if CUDA_VERSION >= 12040
+SAME_VALUE(CUDA_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
+           CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
+_Static_assert(offsetof(CUlaunchAttributeValue, deviceUpdatableKernelNode.devNode) ==
+                   offsetof(struct cuda_launch_attribute, value.device_updatable.device_node) -
+                       offsetof(struct cuda_launch_attribute, value),
+               "devNode");
+#endif
+#if CUDA_VERSION >= 12080
+SAME_VALUE(CUDA_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+           CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+SAME_VALUE(CUDA_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+           CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION);
+#endif
+#if CUDA_VERSION >= 13000
+SAME_VALUE(CUDA_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING,
+           CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING);
+#endif
+#if CUDA_VERSION >= 13020
+SAME_VALUE(CUDA_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE,
+           CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE);
+SAME_VALUE(CUDA_ATTRIBUTE_SHARED_MEMORY_MODE, CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE);
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_DECIDE_DECIDE_H
+#define CUDAPOLICY_DECIDE_DECIDE_H
+
+/*
+ * From rules to decisions: which settings hold for a launch, a stream or a graph node, whether they
+ * may be injected, and how the launch looks with them.
+ *
+ * The wrappers of src/preload call in here and make the real calls; this module makes only the
+ * queries listed in cuda/driver.def, and only where a comment says so.
+ *
+ * Registries are keyed by handle. Handles are reused by the driver at once, so each registry is told
+ * when a handle ends *before* the real destroying call is made. Entries are type-stable: reused, never
+ * freed, so that a reader on another thread never follows a dead pointer.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda/driver.h"
+#include "cuda/interface.h"
+#include "policy/policy.h"
+#include "report/report.h"
+
+/* What is constant in a process, for the selectors rank, local_rank, world_size and host.
+ * Unknown numbers are -1, and no range matches them. */
+struct decide_process {
+    int64_t rank, local_rank, world_size;
+    const char *host;
+};
+
+/* Takes the policy (kept, never freed while the process runs). Once, before anything else here; again
+ * in the child after fork with the child's own ranks. */
+void decide_start(const struct policy *policy, const struct decide_process *process,
+                  enum policy_mode mode);
+
+/* ---- The launch path --------------------------------------------------------------------------- */
+
+/*
+ * The stubs' look-up: functions for which no rule can ever match. A direct-mapped table; an entry is
+ * written count first, handle last, and read count first, handle last, so that a reader who finds its
+ * handle has that handle's count. handle 0: empty.
+ */
+struct decide_pass_entry {
+    uint64_t handle;
+    uint64_t count_offset; /* of the eager counter, in bytes from the start of struct report_shard */
+};
+enum {
+    DECIDE_PASS_BITS = 12,
+    DECIDE_PASS_SIZE = 1 << DECIDE_PASS_BITS,
+};
+#define DECIDE_PASS_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+extern struct decide_pass_entry decide_pass_table[DECIDE_PASS_SIZE]
+    __attribute__((visibility("hidden")));
+
+enum {
+    DECIDE_ATTRIBUTE_LIMIT = 32, /* attributes of a changed launch; more: the original is made */
+};
+
+enum decide_layer {
+    DECIDE_LAYER_DRIVER,
+    DECIDE_LAYER_RUNTIME, /* a libcudart that no driver wrapper sees: only what cannot be refused */
+};
+
+/* A launch as the application made it. */
+struct decide_launch {
+    CUfunction function; /* a CUfunction, or a CUkernel cast to one; a host symbol in the runtime layer */
+    const CUlaunchConfig *config; /* of a plain launch: attrs NULL, numAttrs 0 */
+    bool cooperative;             /* by cuLaunchCooperativeKernel; the config carries no attribute for it */
+    bool per_thread_default;      /* the _ptsz variant: stream NULL means the per-thread stream */
+    enum decide_layer layer;
+    const char *library; /* base name of the first caller outside libcudart; interned, constant address;
+                            NULL when not known */
+};
+
+/* What to do with it. Lives on the caller's stack; holds the changed launch. */
+struct decide_verdict {
+    bool change;           /* make the launch with config below; else exactly as it came */
+    uint32_t cell;         /* to be counted if the launch is made as decided */
+    uint32_t cell_refused; /* internal to decide_launch_refused */
+    enum report_launch_kind kind;
+    CUlaunchConfig config; /* the application's, with attrs pointing to attributes */
+    struct cuda_launch_attribute attributes[DECIDE_ATTRIBUTE_LIMIT]; /* unused bytes are zero */
+    int8_t output_index[2]; /* attributes the driver writes into: index here, index in the application's
+                               array; -1 where there is none */
+    void *internal[4];
+};
+
+/*
+ * Decides one launch. Launch path: no lock, no allocation, no query, except at the first sight of a
+ * function, of a shape that gets a cluster, or of an unknown stream; and cuCtxGetDevice when the
+ * decision depends on the device, several are visible and the stream is a default one.
+ * A cooperative launch that is changed carries CU_LAUNCH_ATTRIBUTE_COOPERATIVE in its attributes.
+ */
+void decide_launch(const struct decide_launch *launch, struct decide_verdict *verdict);
+
+/*
+ * The changed launch came back with result. True: result is one the change can have caused (1, 701,
+ * 720, 801, 912) and nothing was launched, so make the launch again as it came and count
+ * verdict->cell, which now says refused. The shape is remembered. False: result stands.
+ */
+bool decide_launch_refused(const struct decide_launch *launch, struct decide_verdict *verdict,
+                           CUresult result);
+
+/* The launch went through with the change: remembers accepted clusters (for captures) and copies what
+ * the driver wrote into our attributes back to the application's array. Launch path. */
+void decide_launch_accepted(const struct decide_launch *launch, struct decide_verdict *verdict);
+
+/* ---- Names and lifetimes of functions ------------------------------------------------------------ */
+
+/* A function handle got a name: cuModuleGetFunction, cuLibraryGetKernel, enumerations. The name is
+ * copied. container: the CUmodule or CUlibrary, for decide_container_gone. Locks. */
+void decide_function_named(void *function, const char *mangled, void *container);
+
+/* cuKernelGetFunction: function is kernel on the current context. Locks. */
+void decide_function_of_kernel(CUfunction function, CUkernel kernel);
+
+/* Attributes or cache configuration of a function changed: forget what was asked of the driver about
+ * it. function NULL: of every function. */
+void decide_function_changed(void *function);
+
+/* Before cuModuleUnload or cuLibraryUnload. */
+void decide_container_gone(void *container);
+
+/* Before a context is destroyed or a primary context reset: every CUfunction, stream and graph of it
+ * may go. context NULL: not known which, forget all that a context owns. */
+void decide_context_gone(CUcontext context);
+
+/* ---- Streams ---------------------------------------------------------------------------------- */
+
+/* What a program asked for when it created a stream. */
+struct decide_stream_request {
+    unsigned flags;
+    int priority;
+    bool priority_given;
+    const char *library;
+    enum decide_layer layer;
+};
+
+/* A stream was created: finds its rule, makes the settings, enters it. Queries the current device;
+ * calls cuStreamSetAttribute. Never changes the program's result. */
+void decide_stream_created(CUstream stream, const struct decide_stream_request *request);
+
+/* The priority to create a stream with, when a stream rule sets one; else the request's own. */
+int decide_stream_priority(const struct decide_stream_request *request);
+
+/* Before cuStreamDestroy. */
+void decide_stream_gone(CUstream stream);
+
+/* After the program's own successful cuStreamSetAttribute, or cuStreamCopyAttributes (attribute -1):
+ * notes that the program set it, and sets the rule's value again where when_set is replace. */
+void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int attribute);
+
+/* ---- Captures and graphs ------------------------------------------------------------------------- */
+
+/* After a successful cuStreamBeginCapture…, and around cuStreamEndCapture. While any stream of the
+ * process captures, the report's gate is raised and launches ask whether theirs does. */
+void decide_capture_began(CUstream stream, bool per_thread_default);
+void decide_capture_ended(CUstream stream, bool per_thread_default);
+
+/* A captured launch went through: remembers which node it became, for counting replays. Queries the
+ * stream's capture information (capture-safe). */
+void decide_captured(const struct decide_launch *launch, const struct decide_verdict *verdict);
+
+/* After a kernel node was added to a graph, or its parameters were set: applies the memory-sync
+ * settings (and the others under graph_nodes) to the node. The result of the program's call stands. */
+void decide_node_added(CUgraph graph, CUgraphNode node,
+                       const struct cuda_kernel_node_params *parameters, const char *library);
+void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
+                         const char *library);
+/* After the program set (attribute id) or copied (-1) attributes of a node itself. */
+void decide_node_attribute_set(CUgraphNode node, int attribute);
+/* Before cuGraphDestroyNode and cuGraphDestroy. */
+void decide_node_gone(CUgraphNode node);
+void decide_graph_gone(CUgraph graph);
+/* After cuGraphClone. */
+void decide_graph_cloned(CUgraph clone, CUgraph original);
+
+/* After an instantiation, an executable update, one node's update; before destruction; after a launch
+ * that succeeded (launch path: counts replays, no lock, no allocation). */
+void decide_graph_instantiated(CUgraphExec executable, CUgraph graph);
+void decide_graph_updated(CUgraphExec executable, CUgraph graph);
+void decide_graph_node_updated(CUgraphExec executable, CUgraphNode node,
+                               const struct cuda_kernel_node_params *parameters);
+void decide_graph_executable_gone(CUgraphExec executable);
+void decide_graph_launched(CUgraphExec executable);
+
+#endif

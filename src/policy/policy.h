@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_POLICY_POLICY_H
+#define CUDAPOLICY_POLICY_POLICY_H
+
+/*
+ * A policy: the rules that a policy file states, checked and ready to be matched.
+ *
+ * Nothing in this directory knows CUDA or calls it. A policy is read once, before the first launch,
+ * and never changes afterwards, so every function that only reads one may be called from any thread
+ * and, where its comment says so, on the launch path.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/diagnostics.h"
+
+enum policy_mode {
+    POLICY_MODE_ENFORCE, /* decide, apply, report */
+    POLICY_MODE_OBSERVE, /* decide and report what would be applied; change nothing */
+    POLICY_MODE_OFF,     /* as if not preloaded (environment only, never from a file) */
+};
+
+/* Which spelling of a kernel's name a pattern is matched against. */
+enum policy_name_form {
+    POLICY_NAME_FORM_NAME,      /* qualified name, no template arguments, no parameters */
+    POLICY_NAME_FORM_SIGNATURE, /* the whole demangled name */
+    POLICY_NAME_FORM_MANGLED,   /* as the driver knows it */
+};
+
+enum policy_section {
+    POLICY_SECTION_POLICY,
+    POLICY_SECTION_STREAM,
+    POLICY_SECTION_KERNEL,
+};
+
+/* A selector with a yes/no answer, or not given. */
+enum policy_choice {
+    POLICY_CHOICE_ANY,
+    POLICY_CHOICE_NO,
+    POLICY_CHOICE_YES,
+};
+
+enum policy_stream_flags {
+    POLICY_STREAM_FLAGS_ANY,
+    POLICY_STREAM_FLAGS_BLOCKING,
+    POLICY_STREAM_FLAGS_NON_BLOCKING,
+};
+
+/* Bits: a stream rule may name several kinds. */
+enum policy_stream_kind {
+    POLICY_STREAM_KIND_CREATED = 1,
+    POLICY_STREAM_KIND_LEGACY = 2,
+    POLICY_STREAM_KIND_PER_THREAD = 4,
+};
+
+/* Settings, in the order in which reports list them. POLICY_SETTING_MEM_SYNC_DOMAIN_MAP is both the
+ * key mem_sync_domain_map and the key physical_domain (the same number twice). */
+enum policy_setting {
+    POLICY_SETTING_MEM_SYNC_DOMAIN,
+    POLICY_SETTING_MEM_SYNC_DOMAIN_MAP,
+    POLICY_SETTING_CLUSTER_DIM,
+    POLICY_SETTING_PREFERRED_CLUSTER_DIM,
+    POLICY_SETTING_CLUSTER_SCHEDULING,
+    POLICY_SETTING_PRIORITY,
+    POLICY_SETTING_SHARED_MEMORY_CARVEOUT,
+    POLICY_SETTING_NVLINK_UTIL_CENTRIC,
+    POLICY_SETTING_PROGRAMMATIC_SERIALIZATION,
+    POLICY_SETTING_COUNT,
+};
+
+/* Settings of one group are taken from one rule: the first that has any of them. */
+enum policy_group {
+    POLICY_GROUP_MEM_SYNC,
+    POLICY_GROUP_CLUSTER,
+    POLICY_GROUP_PRIORITY,
+    POLICY_GROUP_SHARED_MEMORY_CARVEOUT,
+    POLICY_GROUP_NVLINK_UTIL_CENTRIC,
+    POLICY_GROUP_PROGRAMMATIC_SERIALIZATION,
+    POLICY_GROUP_COUNT,
+};
+
+enum policy_action {
+    POLICY_ACTION_ABSENT, /* the rule does not have this setting */
+    POLICY_ACTION_SET,
+    POLICY_ACTION_UNSET, /* take the application's own attribute away */
+    POLICY_ACTION_LEAVE, /* end the search; the application's own value stays */
+};
+
+enum policy_when_set {
+    POLICY_WHEN_SET_REPLACE,
+    POLICY_WHEN_SET_KEEP,
+};
+
+enum policy_mem_sync_domain {
+    POLICY_MEM_SYNC_DOMAIN_DEFAULT = 0,
+    POLICY_MEM_SYNC_DOMAIN_REMOTE = 1,
+};
+
+enum policy_cluster_scheduling {
+    POLICY_CLUSTER_SCHEDULING_DEFAULT = 0,
+    POLICY_CLUSTER_SCHEDULING_SPREAD = 1,
+    POLICY_CLUSTER_SCHEDULING_LOAD_BALANCING = 2,
+};
+
+/* Values are those of CUDA where CUDA has one (CUclusterSchedulingPolicy, CUlaunchMemSyncDomain,
+ * CUshared_carveout); src/cuda asserts that. */
+union policy_value {
+    enum policy_mem_sync_domain mem_sync_domain;
+    struct {
+        uint8_t default_domain; /* physical domain of launches in the default logical domain */
+        uint8_t remote_domain;
+    } mem_sync_domain_map;
+    struct {
+        uint32_t x, y, z; /* blocks, each at least 1 */
+    } cluster_dim;        /* and preferred_cluster_dim */
+    enum policy_cluster_scheduling cluster_scheduling;
+    int32_t priority;               /* lower is more urgent; clamped by CUDA */
+    int32_t shared_memory_carveout; /* -1 default, 0 max_l1, 100 max_shared, else a percentage */
+    bool nvlink_util_centric;
+};
+
+struct policy_setting_value {
+    enum policy_action action;
+    enum policy_when_set when_set; /* the rule's own, else the default of the setting */
+    union policy_value value;
+    struct policy_place place; /* where the key stands */
+};
+
+struct policy_range {
+    int64_t low, high; /* inclusive; INT64_MIN and INT64_MAX where open */
+};
+
+/* A list of ranges, ORed. count 0: the selector is not given. */
+struct policy_ranges {
+    size_t count;
+    const struct policy_range *ranges;
+};
+
+/* A list of patterns, ORed. count 0: the selector is not given. */
+struct policy_globs {
+    size_t count;
+    const char *const *patterns;
+};
+
+enum policy_device_form {
+    POLICY_DEVICE_INDEX, /* as the process numbers its devices */
+    POLICY_DEVICE_UUID,  /* 16 bytes, or the first bytes_known of them */
+    POLICY_DEVICE_PCI,
+};
+
+struct policy_device {
+    enum policy_device_form form;
+    struct policy_range index;
+    struct {
+        uint8_t bytes[16];
+        uint8_t bytes_known; /* a UUID may be given by its beginning, as nvidia-smi allows */
+    } uuid;
+    struct {
+        uint32_t domain;
+        uint8_t bus, device;
+    } pci;
+};
+
+struct policy_devices {
+    size_t count;
+    const struct policy_device *devices;
+};
+
+struct policy_selectors {
+    /* kernels */
+    struct policy_globs name, not_name;
+    enum policy_name_form name_form;
+    struct policy_globs stream; /* names of stream rules, exact */
+    struct policy_ranges launch_stream, grid_blocks, block_threads, shared_memory;
+    enum policy_choice captured;
+    /* streams */
+    struct policy_ranges created_priority, index;
+    enum policy_stream_flags flags;
+    unsigned kinds; /* policy_stream_kind bits; a stream rule that names none has CREATED */
+    /* both */
+    struct policy_globs library, not_library, host;
+    struct policy_devices device;
+    struct policy_ranges rank, local_rank, world_size;
+};
+
+struct policy_rule {
+    enum policy_section section; /* POLICY_SECTION_STREAM or POLICY_SECTION_KERNEL */
+    uint16_t index;              /* position in policy.rules */
+    const char *name;            /* unique within its kind of section */
+    struct policy_place place;
+    struct policy_selectors selectors;
+    struct policy_setting_value settings[POLICY_SETTING_COUNT];
+    bool final;
+    bool graph_nodes;
+    bool unsafe_cluster;
+};
+
+struct policy {
+    int version;
+    enum policy_mode mode;
+    const char *path; /* as given; "-" or a label for text that came from no file */
+    size_t rule_count;
+    const struct policy_rule *rules; /* file order; kernel and stream rules together */
+    uint8_t sha256[32];              /* of the file's bytes */
+};
+
+enum {
+    POLICY_RULE_LIMIT = 65534,           /* rule indices fit 16 bits, with one value for "none" */
+    POLICY_FILE_LIMIT = 16 * 1024 * 1024 /* bytes */
+};
+
+/*
+ * Reads a policy file, all of it, and checks it. Returns the policy, or NULL when there is at least
+ * one error; warnings alone do not fail. Every mistake found is added to diagnostics, in file order.
+ * path may name a regular file or be a pipe that ends; a directory, a device or a file larger than
+ * POLICY_FILE_LIMIT is an error. A FIFO is opened without blocking and refused.
+ * Not on the launch path. The caller frees the policy with policy_free.
+ */
+struct policy *policy_load(const char *path, struct policy_diagnostics *diagnostics);
+
+/* The same for text in memory; label stands where the file name would in diagnostics. */
+struct policy *policy_parse(const char *text, size_t length, const char *label,
+                            struct policy_diagnostics *diagnostics);
+
+void policy_free(struct policy *policy);
+
+/* The group of a setting; the setting's key as the policy language spells it; its value as the
+ * policy language would write it (into text, always terminated, returns text). Any thread; the
+ * first two may be used on the launch path. */
+enum policy_group policy_setting_group(enum policy_setting setting);
+const char *policy_setting_key(enum policy_setting setting);
+const char *policy_setting_text(enum policy_setting setting,
+                                const struct policy_setting_value *value, char *text, size_t size);
+
+/* True when ranges are not given, or one of them holds value. May be used on the launch path. */
+bool policy_ranges_hold(const struct policy_ranges *ranges, int64_t value);
+
+/* Mode by its name ("enforce", "observe", "off"); false when text is none of them. */
+bool policy_mode_parse(const char *text, enum policy_mode *mode);
+const char *policy_mode_name(enum policy_mode mode);
+
+#endif

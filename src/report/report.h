@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_REPORT_REPORT_H
+#define CUDAPOLICY_REPORT_REPORT_H
+
+/*
+ * What a process did, kept where it survives the process: a file mapped shared, one for each process
+ * that launched a kernel. It holds the names of kernels and rules, a table of cells, the counters of
+ * each cell sharded by thread, streams, routes, facts about the process, and the control word.
+ *
+ * A cell stands for one kernel together with one set of outcomes, so that a launch raises exactly one
+ * counter whatever happened to its settings. Cells are made when a combination is first seen.
+ *
+ * This module knows neither policies nor CUDA: settings, rules and entry points are numbers here,
+ * whose names the caller gives at the start.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "report/outcome.h"
+
+enum {
+    REPORT_SETTING_LIMIT = 16,
+    REPORT_RULE_NONE = 0xffff,
+    REPORT_ENTRY_LIMIT = 512,   /* entry points */
+    REPORT_KERNEL_LIMIT = 8192, /* further kernels share kernel 0, "(others)" */
+    REPORT_CELL_LIMIT = 16384,  /* further cells share cell 0 */
+    REPORT_SHARD_LIMIT = 256,   /* threads beyond share the last shard, with atomic increments */
+};
+
+/* How a launch came about. */
+enum report_launch_kind {
+    REPORT_LAUNCH_EAGER,
+    REPORT_LAUNCH_CAPTURED, /* became a node of a graph */
+    REPORT_LAUNCH_NODE,     /* a node added or changed explicitly */
+    REPORT_LAUNCH_REPLAYED, /* graph launches times nodes */
+    REPORT_LAUNCH_KIND_COUNT
+};
+
+/* One thread's counters, in the mapped file. The layout is read by the assembly of the entry stubs. */
+struct report_shard {
+    uint64_t entry_calls[REPORT_ENTRY_LIMIT];
+    uint64_t launches[REPORT_CELL_LIMIT][REPORT_LAUNCH_KIND_COUNT];
+};
+
+/* The calling thread's shard: NULL until report_thread_shard() was called in this thread, and again
+ * after fork. */
+extern _Thread_local struct report_shard *report_shard
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The control word, shared with other processes through the mapped file; also the gate of the entry
+ * stubs, which take their short way only while *report_control equals report_control_expected. */
+union report_control {
+    uint64_t whole;
+    struct {
+        uint8_t mode; /* enum policy_mode of the process; written by the controlling process */
+        uint8_t reserved;
+        uint16_t generation; /* raised with every change from outside */
+        uint32_t gate;       /* raised by the process itself while every launch must be looked at */
+    } part;
+};
+/* Never NULL: points to a private word before the file is mapped and in a process without one. */
+extern union report_control *report_control __attribute__((visibility("hidden")));
+extern uint64_t report_control_expected __attribute__((visibility("hidden")));
+
+/* Adds 1 to (or takes 1 from) the gate. Any thread. */
+void report_gate_raise(void);
+void report_gate_lower(void);
+
+struct report_rule_name {
+    const char *section; /* "kernel" or "stream" */
+    const char *name;
+    uint32_t line;
+};
+
+struct report_start {
+    const char *path; /* of the JSON report, templates expanded; NULL: counters are kept in private
+                         memory and no report is written */
+    const char *const *setting_names;
+    size_t setting_count;
+    const struct report_rule_name *rules;
+    size_t rule_count;
+    const char *const *entry_names;
+    size_t entry_count;
+    uint8_t mode;
+};
+
+/* Remembers what the report will be about; makes no file. The arrays must outlive the process's use
+ * of this module. Called once, before any other function here. */
+void report_start(const struct report_start *start);
+
+/* The shard of the calling thread; at the first call of the process the file is created and mapped
+ * (path + ".counters", O_EXCL, O_NOFOLLOW, 0600, with a suffix on collision), at the first call of a
+ * thread a shard is claimed. Never NULL: when no file can be made, private memory serves and a
+ * warning is given once; when not even that, a static shard serves that nobody reads. The thread's
+ * exit gives the shard back for reuse, its counts stay.
+ * Allocates and locks at these first calls only; afterwards it may be called on the launch path. */
+struct report_shard *report_thread_shard(void);
+
+/* Adds one launch. Launch path: one increment, or one atomic increment for threads that share. */
+void report_count_launch(uint32_t cell, enum report_launch_kind kind, uint64_t count);
+void report_count_entry(uint32_t entry);
+
+struct report_kernel_info {
+    const char *mangled, *name, *signature; /* copied; name and signature may equal mangled */
+    const char *library;                    /* base name of the caller; "" when not known */
+    bool demangled;
+};
+
+/* Enters a kernel, or finds it: the number of the kernel with this mangled name and library. 0 when
+ * the table is full. Locks; at the first sight of a function only. */
+uint32_t report_kernel(const struct report_kernel_info *info);
+
+/* Widens the extent of launches seen of a kernel. Launch path (relaxed atomics). */
+void report_kernel_shape(uint32_t kernel, uint64_t grid_blocks, uint32_t block_threads,
+                         uint32_t shared_memory);
+
+struct report_result {
+    uint8_t outcome; /* enum report_outcome */
+    uint8_t reason;  /* enum report_reason */
+    uint16_t rule;   /* index into report_start.rules, or REPORT_RULE_NONE */
+};
+
+/* Enters a cell, or finds it: results has setting_count entries. detail: an error code of the driver
+ * behind REFUSED_BY_DRIVER, else 0. 0 when the table is full. Locks; callers remember the number. */
+uint32_t report_cell(uint32_t kernel, const struct report_result *results, uint32_t detail);
+
+/* A stream that was created (or the legacy or per-thread one): one row a stream rule or library, not
+ * one a stream: streams alike are counted together. Locks; stream creation is not the launch path. */
+struct report_stream_info {
+    const char *library;
+    const char *kind; /* "created", "legacy", "per_thread" */
+    int device;       /* -1: not known */
+    unsigned flags;
+    int priority;
+    uint16_t rule;
+    const struct report_result *results; /* setting_count entries */
+};
+void report_stream(const struct report_stream_info *info);
+
+/* A fact about the process, "driver", "version" = "13000". Replaces an earlier value of the same
+ * section and key. Locks. */
+void report_fact(const char *section, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A message that belongs in the report (diagnostics of the policy, "not attached", …). Locks. */
+void report_note(const char *severity, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Writes the JSON and removes the counters' file. At the end of the process; makes no CUDA call. A
+ * process that never launched writes nothing. Safe to call more than once. */
+void report_finish(void);
+
+/* In the child after fork: starts over with a report of its own. path as in report_start (expanded
+ * anew). Allocates nothing, takes no lock that a thread of the parent may have held. */
+void report_after_fork(const char *path);
+
+/* Reads a counters' file (of a live, ended or killed process) and writes its JSON to stream; false
+ * with a message in error[size] when it is not one. For the command-line tool. */
+bool report_counters_to_json(const char *counters_path, FILE *stream, char *error, size_t size);
+
+#endif
