@@ -3,9 +3,9 @@
 #define CUDAPOLICY_DECIDE_CAPTURE_H
 
 /*
- * Which streams capture. A capture begins at one stream, but others join it through events, which we
- * do not follow. So only whether any capture is going on is tracked; while one is, the gate of the
- * entry stubs is raised and each launch asks the driver about its own stream.
+ * Which streams capture. A capture begins at one stream, but others join it through events, which
+ * we do not follow. So only whether any capture is going on is tracked; while one is, the gate of
+ * the entry stubs is raised and each launch asks the driver about its own stream.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,8 @@ bool decide_stream_is_capturing(CUstream stream, bool per_thread_default);
 /* Forgets every capture, without lowering the gate (the child of a fork has a new one). */
 void decide_capture_start(void);
 
-/* Before a stream, or every stream of a context (NULL: all), ends: a capture that began there is over. */
+/* Before a stream, or every stream of a context (NULL: all), ends: a capture that began there is
+ * over. */
 void decide_capture_stream_gone(CUstream stream);
 void decide_capture_context_gone(CUcontext context);
 

@@ -3,14 +3,14 @@
 #define CUDAPOLICY_DECIDE_GRAPH_H
 
 /*
- * Graphs: settings of explicit kernel nodes, which cell of the report a node belongs to, and how many
- * launches of which cells one launch of an executable graph makes. The calls are in decide.h.
+ * Graphs: settings of explicit kernel nodes, which cell of the report a node belongs to, and how
+ * many launches of which cells one launch of an executable graph makes. The calls are in decide.h.
  */
 
 #include "decide/decide.h"
 
-/* Forgets every graph and takes the policy given to decide_start: called from there, also in the child
- * after fork, when no other thread exists. */
+/* Forgets every graph and takes the policy given to decide_start: called from there, also in the
+ * child after fork, when no other thread exists. */
 void decide_graph_start(const struct policy *policy, enum policy_mode mode);
 
 /* Before a context ends. Graphs belong to no context, but nodes name functions that go with it. */
