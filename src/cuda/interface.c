@@ -1,17 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compile-time proof that cuda/interface.h agrees with the CUDA headers at hand. */
+/* Compile-time proof that cuda/interface.h and driver.def agree with the CUDA headers at hand. Each
+ * condition names the first version whose headers have what it asks about. */
 #include "cuda/interface.h"
+
+#include <cudaTypedefs.h>
 
 _Static_assert(sizeof(struct cuda_launch_attribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(struct cuda_launch_attribute) == sizeof(CUlaunchAttribute), "size");
 _Static_assert(offsetof(struct cuda_launch_attribute, value) == offsetof(CUlaunchAttribute, value),
                "value");
+#define SAME_VALUE_OFFSET(ours, theirs)                                                            \
+    _Static_assert(offsetof(struct cuda_launch_attribute, value.ours) ==                           \
+                       offsetof(CUlaunchAttribute, value.theirs),                                  \
+                   #theirs)
+SAME_VALUE_OFFSET(cluster_dim.x, clusterDim.x);
+SAME_VALUE_OFFSET(cluster_dim.z, clusterDim.z);
+SAME_VALUE_OFFSET(priority, priority);
+SAME_VALUE_OFFSET(mem_sync_domain_map.default_domain, memSyncDomainMap.default_);
+SAME_VALUE_OFFSET(mem_sync_domain_map.remote_domain, memSyncDomainMap.remote);
+SAME_VALUE_OFFSET(number, memSyncDomain);
+SAME_VALUE_OFFSET(number, clusterSchedulingPolicyPreference);
+SAME_VALUE_OFFSET(number, programmaticStreamSerializationAllowed);
+#if CUDA_VERSION >= 12040
+SAME_VALUE_OFFSET(device_updatable.device_updatable, deviceUpdatableKernelNode.deviceUpdatable);
+SAME_VALUE_OFFSET(device_updatable.device_node, deviceUpdatableKernelNode.devNode);
+#endif
+#if CUDA_VERSION >= 12050
+SAME_VALUE_OFFSET(number, sharedMemCarveout);
+#endif
+#if CUDA_VERSION >= 12080
+SAME_VALUE_OFFSET(cluster_dim.x, preferredClusterDim.x);
+SAME_VALUE_OFFSET(cluster_dim.z, preferredClusterDim.z);
+#endif
+#if CUDA_VERSION >= 13000
+SAME_VALUE_OFFSET(number, nvlinkUtilCentricScheduling);
+#endif
+
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
 _Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "hStream");
 _Static_assert(offsetof(CUlaunchConfig, attrs) == 40, "attrs");
 _Static_assert(offsetof(CUlaunchConfig, numAttrs) == 48, "numAttrs");
 
-_Static_assert(sizeof(struct cuda_kernel_node_params) == sizeof(CUDA_KERNEL_NODE_PARAMS_v2), "size");
+_Static_assert(sizeof(struct cuda_kernel_node_params) == sizeof(CUDA_KERNEL_NODE_PARAMS_v2),
+               "size");
 #define SAME_OFFSET(ours, theirs)                                                                  \
     _Static_assert(offsetof(struct cuda_kernel_node_params, ours) ==                               \
                        offsetof(CUDA_KERNEL_NODE_PARAMS_v2, theirs),                               \
@@ -29,9 +60,12 @@ SAME_OFFSET(context, ctx);
 _Static_assert(sizeof(struct cuda_graph_node_params) == sizeof(CUgraphNodeParams), "size");
 _Static_assert(offsetof(struct cuda_graph_node_params, node) == offsetof(CUgraphNodeParams, kernel),
                "kernel");
-_Static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v3, ctx) ==
-                   offsetof(struct cuda_kernel_node_params, context),
-               "version 3 begins as version 2");
+_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v3) == sizeof(struct cuda_kernel_node_params) &&
+                   offsetof(CUDA_KERNEL_NODE_PARAMS_v3, kern) ==
+                       offsetof(struct cuda_kernel_node_params, kernel) &&
+                   offsetof(CUDA_KERNEL_NODE_PARAMS_v3, ctx) ==
+                       offsetof(struct cuda_kernel_node_params, context),
+               "version 3 is laid out as version 2");
 #endif
 
 #define SAME_VALUE(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
@@ -39,6 +73,8 @@ SAME_VALUE(4, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 SAME_VALUE(8, CU_LAUNCH_ATTRIBUTE_PRIORITY);
 SAME_VALUE(9, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
 SAME_VALUE(10, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN);
+SAME_VALUE(0, CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT);
+SAME_VALUE(1, CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
 SAME_VALUE(CUDA_RESULT_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
 SAME_VALUE(CUDA_RESULT_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 SAME_VALUE(CUDA_RESULT_COOPERATIVE_LAUNCH_TOO_LARGE, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
@@ -50,14 +86,12 @@ SAME_VALUE(CUDA_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_CO
 #if CUDA_VERSION >= 12040
 SAME_VALUE(CUDA_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
            CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
-_Static_assert(offsetof(CUlaunchAttributeValue, deviceUpdatableKernelNode.devNode) ==
-                   offsetof(struct cuda_launch_attribute, value.device_updatable.device_node) -
-                       offsetof(struct cuda_launch_attribute, value),
-               "devNode");
 #endif
-#if CUDA_VERSION >= 12080
+#if CUDA_VERSION >= 12050
 SAME_VALUE(CUDA_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
            CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+#endif
+#if CUDA_VERSION >= 12080
 SAME_VALUE(CUDA_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
            CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION);
 #endif
@@ -69,4 +103,13 @@ SAME_VALUE(CUDA_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING,
 SAME_VALUE(CUDA_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE,
            CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE);
 SAME_VALUE(CUDA_ATTRIBUTE_SHARED_MEMORY_MODE, CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE);
+#endif
+
+/* The functions that the library asks the driver for exist in that version, by the newest headers
+ * that every later one contains. */
+#if CUDA_VERSION >= 13000
+#define DRIVER(member, symbol, version, parameters)                                                \
+    _Static_assert(sizeof(PFN_##member##_v##version) == sizeof(void *), symbol);
+#include "cuda/driver.def"
+#undef DRIVER
 #endif

@@ -3,8 +3,8 @@
 #define CUDAPOLICY_CUDA_INTERFACE_H
 
 /*
- * Values and layouts of CUDA's binary interface that the oldest supported headers (12.0) do not have.
- * interface.c asserts at compile time that they agree with every header that has them.
+ * Values and layouts of CUDA's binary interface that the oldest supported headers (12.0) do not
+ * have. interface.c asserts at compile time that they agree with every header that has them.
  *
  * Sources: cuda.h of CUDA 12.0 to 13.5; the value lists of the driver API reference.
  */
@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CUlaunchAttributeID; named CU_LAUNCH_ATTRIBUTE_… in cuda.h. Since: 12.8, 12.3, 12.4, 12.4, 13.0. */
+/* CUlaunchAttributeID; named CU_LAUNCH_ATTRIBUTE_… in cuda.h. Since: 12.8, 12.3, 12.4, 12.5, 13.0,
+ * 13.2, 13.2. */
 enum {
     CUDA_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION = 11,
     CUDA_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,
@@ -24,8 +25,8 @@ enum {
     CUDA_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
 };
 
-/* CUlaunchAttribute as a whole: 72 bytes, the value at 8 (measured and asserted). Used instead of the
- * header's type so that every attribute can be written whatever the header knows. */
+/* CUlaunchAttribute as a whole: 72 bytes, the value at 8 (measured and asserted). Used instead of
+ * the header's type so that every attribute can be written whatever the header knows. */
 struct cuda_launch_attribute {
     uint32_t id;
     uint32_t padding;
@@ -37,7 +38,8 @@ struct cuda_launch_attribute {
         struct {
             uint8_t default_domain, remote_domain;
         } mem_sync_domain_map;
-        uint32_t number; /* domain, scheduling policy, carveout, nvlink, programmatic serialization */
+        uint32_t
+            number; /* domain, scheduling policy, carveout, nvlink, programmatic serialization */
         int32_t priority;
         struct {
             int32_t device_updatable;
@@ -46,7 +48,8 @@ struct cuda_launch_attribute {
     } value;
 };
 
-/* CUlaunchConfig, 56 bytes: identical in every version since 11.8; the header's own type is used. */
+/* CUlaunchConfig, 56 bytes: identical in every version since 11.8; the header's own type is used.
+ */
 
 /* CUDA_KERNEL_NODE_PARAMS_v2 (CUDA 12.0): 72 bytes. */
 struct cuda_kernel_node_params {
@@ -65,7 +68,7 @@ struct cuda_graph_node_params {
     uint32_t type; /* CUgraphNodeType */
     uint32_t reserved[3];
     union {
-        struct cuda_kernel_node_params kernel; /* v3 begins as v2 does, then a context and a word */
+        struct cuda_kernel_node_params kernel; /* v3 is laid out as v2 */
         uint8_t bytes[232];
     } node;
     uint64_t reserved_end;
