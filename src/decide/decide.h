@@ -38,9 +38,11 @@ void decide_start(const struct policy *policy, const struct decide_process *proc
 /* ---- The launch path --------------------------------------------------------------------------- */
 
 /*
- * The stubs' look-up: functions for which no rule can ever match. A direct-mapped table; an entry is
- * written count first, handle last, and read count first, handle last, so that a reader who finds its
- * handle has that handle's count. handle 0: empty.
+ * The stubs' look-up: functions for which no rule can ever match. A direct-mapped table: slot
+ * (handle * DECIDE_PASS_MULTIPLIER) >> (64 - DECIDE_PASS_BITS). An entry is written count first, handle
+ * last (release), and only into an empty slot (handle 0); it is emptied when the function goes. So it
+ * is read handle first (acquire on machines that reorder loads), count last: a reader who finds its
+ * handle has that handle's count. Handle 0 is never looked up.
  */
 struct decide_pass_entry {
     uint64_t handle;
@@ -102,6 +104,13 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
  */
 bool decide_launch_refused(const struct decide_launch *launch, struct decide_verdict *verdict,
                            CUresult result);
+
+/*
+ * What became of the launch that was made as it came after decide_launch_refused. When it failed too,
+ * the change was not to blame: what decide_launch_refused remembered is forgotten.
+ */
+void decide_launch_repeated(const struct decide_launch *launch, struct decide_verdict *verdict,
+                            CUresult result);
 
 /* The launch went through with the change: remembers accepted clusters (for captures) and copies what
  * the driver wrote into our attributes back to the application's array. Launch path. */
