@@ -19,6 +19,9 @@
  */
 bool decide_stream_is_capturing(CUstream stream, bool per_thread_default);
 
+/* Whether any capture is going on. Launch path. */
+bool decide_captures_exist(void);
+
 /* Forgets every capture, without lowering the gate (the child of a fork has a new one). */
 void decide_capture_start(void);
 

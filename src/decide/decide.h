@@ -141,8 +141,9 @@ void decide_context_gone(CUcontext context);
 /* What a program asked for when it created a stream. */
 struct decide_stream_request {
     unsigned flags;
-    int priority;
-    bool priority_given;
+    int priority;        /* 0 where the call has none */
+    bool priority_given; /* the call has one */
+    bool green;          /* by cuGreenCtxStreamCreate: on that context's device, not the current one */
     const char *library;
     enum decide_layer layer;
 };
@@ -151,15 +152,25 @@ struct decide_stream_request {
  * calls cuStreamSetAttribute. Never changes the program's result. */
 void decide_stream_created(CUstream stream, const struct decide_stream_request *request);
 
-/* The priority to create a stream with, when a stream rule sets one; else the request's own. */
+/*
+ * The priority to create a stream with, when a stream rule sets one; else the request's own. A call
+ * without a priority (cuStreamCreate) is to be made as cuStreamCreateWithPriority when the answer is
+ * not 0, the default. Should the changed call fail, the original one is to be made: what the stream
+ * then has is asked of the driver by decide_stream_created, to be called in the same thread.
+ */
 int decide_stream_priority(const struct decide_stream_request *request);
 
 /* Before cuStreamDestroy. */
 void decide_stream_gone(CUstream stream);
 
-/* After the program's own successful cuStreamSetAttribute, or cuStreamCopyAttributes (attribute -1):
- * notes that the program set it, and sets the rule's value again where when_set is replace. */
+/* After the program's own successful cuStreamSetAttribute: notes that the program set it, and sets
+ * the rule's value again where when_set is replace. -1: all, copied from a stream not known. */
 void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int attribute);
+
+/* After a successful cuStreamCopyAttributes: the destination gets what the program itself had set on
+ * the source, or what its own rule says, but never the settings of the source's rule. */
+void decide_stream_attributes_copied(CUstream destination, CUstream source,
+                                     bool per_thread_default);
 
 /* ---- Captures and graphs ------------------------------------------------------------------------- */
 

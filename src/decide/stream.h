@@ -32,6 +32,15 @@ enum decide_stream_kind {
     DECIDE_STREAM_UNKNOWN, /* a handle whose creation we did not see */
 };
 
+/* The settings of streams, each of whose values fits 32 bits. */
+enum decide_stream_slot {
+    DECIDE_STREAM_SLOT_DOMAIN,
+    DECIDE_STREAM_SLOT_MAP,
+    DECIDE_STREAM_SLOT_PRIORITY,
+    DECIDE_STREAM_SLOT_NVLINK,
+    DECIDE_STREAM_SLOTS,
+};
+
 /* One setting that stream rules give a stream. */
 struct decide_stream_setting {
     /* What is known before anything is set: APPLIED (to be made, or merged), REFUSED with its
@@ -68,14 +77,10 @@ struct decide_stream {
     uint8_t kind;        /* enum decide_stream_kind */
     bool priority_given;
     _Atomic uint32_t own; /* see decide_stream_own */
-    /* What the program itself set last, by launch attribute id, as far as own says so; read and
-     * written under the registry's lock. */
-    struct {
-        uint32_t mem_sync_domain;
-        uint8_t mem_sync_domain_map[2];
-        int32_t priority;
-        uint8_t nvlink_util_centric;
-    } program;
+    /* Under the registry's lock, by enum decide_stream_slot: what the program itself wants (what it
+     * set last, else what a new stream has), and a bit where the driver holds a rule's value. */
+    uint32_t program[DECIDE_STREAM_SLOTS];
+    uint8_t injected;
 };
 
 /*
