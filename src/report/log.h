@@ -25,6 +25,9 @@ void report_log_start(enum report_log_level level, const char *file);
 /* Parses "error", "warn", "info" or "debug". */
 bool report_log_level_parse(const char *text, enum report_log_level *level);
 
+/* True when a message of this level would be written: for texts that cost something to make. */
+bool report_log_enabled(enum report_log_level level);
+
 void report_log(enum report_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

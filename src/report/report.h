@@ -3,12 +3,13 @@
 #define CUDAPOLICY_REPORT_REPORT_H
 
 /*
- * What a process did, kept where it survives the process: a file mapped shared, one for each process
- * that launched a kernel. It holds the names of kernels and rules, a table of cells, the counters of
- * each cell sharded by thread, streams, routes, facts about the process, and the control word.
+ * What a process did, kept where it survives the process: a file mapped shared, one for each
+ * process that launched a kernel. It holds the names of kernels and rules, a table of cells, the
+ * counters of each cell sharded by thread, streams, routes, facts about the process, and the
+ * control word.
  *
- * A cell stands for one kernel together with one set of outcomes, so that a launch raises exactly one
- * counter whatever happened to its settings. Cells are made when a combination is first seen.
+ * A cell stands for one kernel together with one set of outcomes, so that a launch raises exactly
+ * one counter whatever happened to its settings. Cells are made when a combination is first seen.
  *
  * This module knows neither policies nor CUDA: settings, rules and entry points are numbers here,
  * whose names the caller gives at the start.
@@ -39,7 +40,8 @@ enum report_launch_kind {
     REPORT_LAUNCH_KIND_COUNT
 };
 
-/* One thread's counters, in the mapped file. The layout is read by the assembly of the entry stubs. */
+/* One thread's counters, in the mapped file. The layout is read by the assembly of the entry stubs.
+ */
 struct report_shard {
     uint64_t entry_calls[REPORT_ENTRY_LIMIT];
     uint64_t launches[REPORT_CELL_LIMIT][REPORT_LAUNCH_KIND_COUNT];
@@ -85,6 +87,8 @@ struct report_start {
     const char *const *entry_names;
     size_t entry_count;
     uint8_t mode;
+    const char *const *mode_names; /* at most 8, by mode; NULL: the report gives the number */
+    size_t mode_count;
 };
 
 /* Remembers what the report will be about; makes no file. The arrays must outlive the process's use
@@ -92,16 +96,43 @@ struct report_start {
 void report_start(const struct report_start *start);
 
 /* The shard of the calling thread; at the first call of the process the file is created and mapped
- * (path + ".counters", O_EXCL, O_NOFOLLOW, 0600, with a suffix on collision), at the first call of a
- * thread a shard is claimed. Never NULL: when no file can be made, private memory serves and a
+ * (path + ".counters", O_EXCL, O_NOFOLLOW, 0600, with a suffix on collision), at the first call of
+ * a thread a shard is claimed. Never NULL: when no file can be made, private memory serves and a
  * warning is given once; when not even that, a static shard serves that nobody reads. The thread's
  * exit gives the shard back for reuse, its counts stay.
  * Allocates and locks at these first calls only; afterwards it may be called on the launch path. */
 struct report_shard *report_thread_shard(void);
 
-/* Adds one launch. Launch path: one increment, or one atomic increment for threads that share. */
-void report_count_launch(uint32_t cell, enum report_launch_kind kind, uint64_t count);
-void report_count_entry(uint32_t entry);
+/* For threads without a shard of their own (yet): what the next two call. */
+void report_count_launch_shared(uint32_t cell, enum report_launch_kind kind, uint64_t count);
+void report_count_entry_shared(uint32_t entry);
+
+/* Adds launches to a cell, below REPORT_CELL_LIMIT. Launch path: one increment, or one atomic
+ * increment for threads that share. Only its thread writes to a shard, others read it at any time.
+ */
+static inline void report_count_launch(uint32_t cell, enum report_launch_kind kind, uint64_t count)
+{
+    struct report_shard *shard = report_shard;
+    if (__builtin_expect(shard == NULL, 0)) {
+        report_count_launch_shared(cell, kind, count);
+        return;
+    }
+    uint64_t *counter = &shard->launches[cell][kind];
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + count, __ATOMIC_RELAXED);
+}
+
+/* Adds a call of an entry point, below REPORT_ENTRY_LIMIT. Launch path as above; a thread that has
+ * launched nothing yet counts atomically and makes no file. */
+static inline void report_count_entry(uint32_t entry)
+{
+    struct report_shard *shard = report_shard;
+    if (__builtin_expect(shard == NULL, 0)) {
+        report_count_entry_shared(entry);
+        return;
+    }
+    uint64_t *counter = &shard->entry_calls[entry];
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
 
 struct report_kernel_info {
     const char *mangled, *name, *signature; /* copied; name and signature may equal mangled */
@@ -123,12 +154,14 @@ struct report_result {
     uint16_t rule;   /* index into report_start.rules, or REPORT_RULE_NONE */
 };
 
-/* Enters a cell, or finds it: results has setting_count entries. detail: an error code of the driver
- * behind REFUSED_BY_DRIVER, else 0. 0 when the table is full. Locks; callers remember the number. */
+/* Enters a cell, or finds it: results has setting_count entries. detail: an error code of the
+ * driver behind REFUSED_BY_DRIVER, else 0. 0 when the table is full. Locks; callers remember the
+ * number. */
 uint32_t report_cell(uint32_t kernel, const struct report_result *results, uint32_t detail);
 
-/* A stream that was created (or the legacy or per-thread one): one row a stream rule or library, not
- * one a stream: streams alike are counted together. Locks; stream creation is not the launch path. */
+/* A stream that was created (or the legacy or per-thread one): one row a stream rule or library,
+ * not one a stream: streams alike are counted together. Locks; stream creation is not the launch
+ * path. */
 struct report_stream_info {
     const char *library;
     const char *kind; /* "created", "legacy", "per_thread" */
@@ -152,6 +185,11 @@ void report_note(const char *severity, const char *format, ...)
 /* Writes the JSON and removes the counters' file. At the end of the process; makes no CUDA call. A
  * process that never launched writes nothing. Safe to call more than once. */
 void report_finish(void);
+
+/* Where the report was written, suffix included, and where the counters are meanwhile; NULL when
+ * they are nowhere. Not for the launch path. */
+const char *report_written_path(void);
+const char *report_counters_path(void);
 
 /* In the child after fork: starts over with a report of its own. path as in report_start (expanded
  * anew). Allocates nothing, takes no lock that a thread of the parent may have held. */

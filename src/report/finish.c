@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/counters.h"
+#include "report/files.h"
+#include "report/json.h"
+#include "report/log.h"
+#include "report/mapped.h"
+#include "report/process.h"
+#include "report/report.h"
+#include "report/tables.h"
+#include "report/view.h"
+
+static bool finished;
+static char written_path[PATH_MAX];
+
+const char *report_written_path(void)
+{
+    return written_path[0] == '\0' ? NULL : written_path;
+}
+
+const char *report_counters_path(void)
+{
+    return report_image_file();
+}
+
+/* Under a temporary name beside the final one: a reader never sees half a report. */
+static bool write_text(const char *text, const char *path)
+{
+    char temporary[PATH_MAX], wanted[PATH_MAX + sizeof ".part"];
+    snprintf(wanted, sizeof wanted, "%s.part", path);
+    int descriptor = report_file_create(wanted, temporary, sizeof temporary);
+    if (descriptor < 0)
+        return false;
+    bool written =
+        report_file_write(descriptor, text, strlen(text)) && report_file_write(descriptor, "\n", 1);
+    written = close(descriptor) == 0 && written;
+    if (written && report_file_publish(temporary, path, written_path, sizeof written_path))
+        return true;
+    int error_number = errno;
+    written_path[0] = '\0';
+    unlink(temporary);
+    errno = error_number;
+    return false;
+}
+
+static bool write_view(const struct report_view *view, const char *path)
+{
+    json_t *report = report_json(view);
+    char *text = report == NULL ? NULL : json_dumps(report, JSON_INDENT(1));
+    bool written = false;
+    if (text != NULL)
+        written = write_text(text, path);
+    else
+        errno = ENOMEM;
+    int error_number = errno;
+    free(text);
+    json_decref(report);
+    errno = error_number;
+    return written;
+}
+
+static void say_unwritten(const char *path)
+{
+    if (report_image_file() == NULL)
+        report_log(REPORT_LOG_WARN, "report %s cannot be written: %m", path);
+    else
+        report_log(REPORT_LOG_WARN,
+                   "report %s cannot be written: %m; the counters stay in %s (cudapolicy report "
+                   "reads them)",
+                   path, report_image_file());
+}
+
+static void finish(const char *path)
+{
+    struct report_view view;
+    char error[256];
+    __atomic_store_n(&report_image_header()->process.end_time, report_time(), __ATOMIC_RELEASE);
+    if (!report_view_image(&view, error, sizeof error)) {
+        report_log(REPORT_LOG_WARN, "report %s cannot be written: %s", path, error);
+        return;
+    }
+    /* A process that made calls but launched nothing has nothing to tell. */
+    if (report_view_total(&view) == 0 || write_view(&view, path))
+        report_image_remove_file();
+    else
+        say_unwritten(path);
+    report_view_free(&view);
+}
+
+void report_finish(void)
+{
+    struct report_quiet quiet;
+    report_lock();
+    bool first = !finished && report_image != NULL;
+    finished = finished || first;
+    if (first)
+        report_image_detach();
+    report_unlock();
+    if (!first || report_image_json_path() == NULL)
+        return;
+    report_quiet_begin(&quiet);
+    finish(report_image_json_path());
+    report_quiet_end(&quiet);
+}
+
+void report_after_fork(const char *path)
+{
+    int error_number = errno;
+    report_image_after_fork();
+    report_tables_after_fork();
+    report_counters_after_fork();
+    report_image_path(path);
+    finished = false;
+    written_path[0] = '\0';
+    errno = error_number;
+}
+
+bool report_counters_to_json(const char *counters_path, FILE *stream, char *error, size_t size)
+{
+    struct report_view view;
+    if (!report_view_file(&view, counters_path, error, size))
+        return false;
+    json_t *report = report_json(&view);
+    report_view_free(&view);
+    if (report == NULL) {
+        snprintf(error, size, "out of memory");
+        return false;
+    }
+    bool written = json_dumpf(report, stream, JSON_INDENT(1)) == 0 && fputc('\n', stream) != EOF &&
+                   fflush(stream) == 0;
+    if (!written)
+        snprintf(error, size, "%m");
+    json_decref(report);
+    return written;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static size_t read_small_file(const char *path, char *text, size_t size)
+{
+    size_t length = 0;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        ssize_t got;
+        while (length < size - 1 &&
+               ((got = read(descriptor, text + length, size - 1 - length)) > 0 ||
+                (got < 0 && errno == EINTR)))
+            length += got > 0 ? (size_t)got : 0;
+        close(descriptor);
+    }
+    text[length] = '\0';
+    return length;
+}
+
+/* Not strtoull: with newer headers that is a symbol which older C libraries do not have. */
+static uint64_t decimal(const char *text)
+{
+    uint64_t value = 0;
+    while (*text >= '0' && *text <= '9')
+        value = value * 10 + (uint64_t)(*text++ - '0');
+    return value;
+}
+
+static uint64_t start_ticks(const char *path)
+{
+    char text[1024];
+    if (read_small_file(path, text, sizeof text) == 0)
+        return 0;
+    /* The second field is a name in parentheses that may hold spaces and parentheses itself. */
+    const char *field = strrchr(text, ')');
+    for (int number = 2; field != NULL && number < 22; number++) {
+        field = strchr(field, ' ');
+        if (field != NULL)
+            field++;
+    }
+    return field == NULL ? 0 : decimal(field);
+}
+
+static void read_boot_id(char *boot_id, size_t size)
+{
+    size_t length = read_small_file("/proc/sys/kernel/random/boot_id", boot_id, size);
+    if (length > 0 && boot_id[length - 1] == '\n')
+        boot_id[length - 1] = '\0';
+}
+
+static uint64_t pid_namespace(void)
+{
+    char text[64];
+    ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+    if (length <= 0)
+        return 0;
+    text[length] = '\0';
+    const char *number = strchr(text, '[');
+    return number == NULL ? 0 : decimal(number + 1);
+}
+
+int64_t report_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* When the process began, not when its first kernel did. */
+static int64_t start_time(uint64_t ticks)
+{
+    struct timespec since_boot;
+    long ticks_per_second = sysconf(_SC_CLK_TCK);
+    if (ticks == 0 || ticks_per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0)
+        return report_time();
+    int64_t running = (int64_t)since_boot.tv_sec * 1000000000 + since_boot.tv_nsec -
+                      (int64_t)(ticks * (1000000000u / (uint64_t)ticks_per_second));
+    return report_time() - (running > 0 ? running : 0);
+}
+
+void report_process_fill(struct report_process *process)
+{
+    process->pid = (uint32_t)getpid();
+    process->start_ticks = start_ticks("/proc/self/stat");
+    process->pid_namespace = pid_namespace();
+    process->start_time = start_time(process->start_ticks);
+    process->end_time = 0;
+    memset(process->boot_id, 0, sizeof process->boot_id);
+    read_boot_id(process->boot_id, sizeof process->boot_id);
+}
+
+bool report_process_running(const struct report_process *process, bool *known)
+{
+    char boot_id[sizeof process->boot_id], path[64];
+    read_boot_id(boot_id, sizeof boot_id);
+    *known = boot_id[0] != '\0' && strncmp(boot_id, process->boot_id, sizeof boot_id) == 0 &&
+             process->pid_namespace != 0 && process->pid_namespace == pid_namespace() &&
+             process->start_ticks != 0;
+    if (!*known)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/stat", process->pid);
+    return start_ticks(path) == process->start_ticks;
+}
