@@ -31,6 +31,10 @@ struct policy_diagnostics {
     size_t error_count, warning_count;
 };
 
+enum {
+    POLICY_DIAGNOSTIC_LIMIT = 1000, /* errors kept, and warnings; any more are counted only */
+};
+
 /* An empty list. Zeroed memory is one too. */
 void policy_diagnostics_init(struct policy_diagnostics *diagnostics);
 
@@ -42,6 +46,18 @@ void policy_diagnose(struct policy_diagnostics *diagnostics, enum policy_severit
 
 /* Sorts by place, then writes one line each, "file:line:column: error: message". */
 void policy_diagnostics_print(struct policy_diagnostics *diagnostics, FILE *stream);
+
+/* Sorts by place; messages about one place keep their order. */
+void policy_diagnostics_sort(struct policy_diagnostics *diagnostics);
+
+/* Text of a policy as it may stand in a message: one line, shortened, with control characters and
+ * bytes that are not UTF-8 written as \xNN, so that no file can send commands to a terminal. */
+struct policy_quotation {
+    char text[80];
+};
+
+/* Returns quotation->text. */
+const char *policy_quote(struct policy_quotation *quotation, const char *text, size_t length);
 
 void policy_diagnostics_release(struct policy_diagnostics *diagnostics);
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_POLICY_PARSER_H
+#define CUDAPOLICY_POLICY_PARSER_H
+
+/* What the parts of the parser share. Internal to src/policy; not for the launch path. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/arena.h"
+#include "policy/line.h"
+#include "policy/vocabulary.h"
+
+enum {
+    POLICY_RULE_NAME_LIMIT = 100, /* bytes */
+};
+
+/* A selector `stream`, which has to name a stream rule. */
+struct policy_reference {
+    const char *name;
+    struct policy_place place;
+};
+
+/* A rule while its section is read. */
+struct policy_rule_builder {
+    struct policy_rule rule;
+    struct policy_place key_place[POLICY_KEY_COUNT]; /* of the first; line 0: key not given */
+    enum policy_when_set when_set;
+    bool name_is_good;
+};
+
+enum policy_parser_state {
+    POLICY_PARSER_BEFORE_SECTIONS,
+    POLICY_PARSER_IN_POLICY,
+    POLICY_PARSER_IN_RULE,
+    POLICY_PARSER_SKIPPING, /* a section that does not exist: its keys mean nothing */
+};
+
+struct policy_parser {
+    struct policy_diagnostics *diagnostics;
+    size_t errors_before; /* of an earlier text: one list may take several */
+    struct policy_arena arena;
+    bool out_of_memory;
+    bool stopped; /* nothing that follows would make sense */
+
+    /* The raw text, and the line of it that is being read. */
+    const char *text;
+    size_t length, offset;
+    uint32_t line_number;
+    struct policy_line line;
+
+    /* The line as inih gets it, and how much of it has been handed over. */
+    char *normalised;
+    size_t normalised_capacity, normalised_length, normalised_given;
+
+    /* The section. */
+    enum policy_parser_state state;
+    const struct policy_section_entry *section;
+    char section_label[24]; /* its name for inih: a number, the same for no two sections */
+    unsigned section_count;
+    struct policy_place section_place;
+
+    /* [policy] */
+    struct policy_place policy_place; /* line 0: no such section yet */
+    struct policy_place policy_key_place[POLICY_KEY_COUNT];
+    int version;
+    enum policy_mode mode;
+
+    struct policy_rule_builder builder;
+    struct policy_rule *rules;
+    size_t rule_count, rule_capacity;
+
+    const struct policy_reference *references;
+    size_t reference_count;
+};
+
+/* parse.c: both report errors and leave the parser ready for the next line. */
+void policy_parser_begin_section(struct policy_parser *parser);
+void policy_parser_end_section(struct policy_parser *parser);
+
+/* store.c: a key with its value, in the section that is being read. */
+void policy_parser_store(struct policy_parser *parser, const char *key, const char *value);
+
+/* check.c: what can be said of one rule by itself, when its section ends. */
+void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagnostics *diagnostics);
+
+/* relate.c: what can be said only of all rules together. */
+void policy_check_rules(struct policy_parser *parser);
+
+/* shadow.c: warnings about rules and settings that can never apply, since earlier rules take every
+ * launch or stream that they match. */
+void policy_check_shadows(const struct policy_rule *rules, size_t count,
+                          struct policy_diagnostics *diagnostics);
+
+/* cover.c: true only when every text that the second pattern matches is also matched by the first;
+ * false says nothing. Takes from *steps, and answers false when they run out. */
+bool policy_glob_covers(const char *pattern, const char *covered, size_t *steps);
+
+/* True for a pattern of stars alone, which matches everything. */
+bool policy_glob_is_everything(const char *pattern);
+
+#endif

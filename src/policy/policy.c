@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Questions to a policy, and its values as text. */
+
+#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/vocabulary.h"
+
+enum policy_group policy_setting_group(enum policy_setting setting)
+{
+    switch (setting) {
+    case POLICY_SETTING_MEM_SYNC_DOMAIN:
+    case POLICY_SETTING_MEM_SYNC_DOMAIN_MAP:
+        return POLICY_GROUP_MEM_SYNC;
+    case POLICY_SETTING_CLUSTER_DIM:
+    case POLICY_SETTING_PREFERRED_CLUSTER_DIM:
+    case POLICY_SETTING_CLUSTER_SCHEDULING:
+        return POLICY_GROUP_CLUSTER;
+    case POLICY_SETTING_PRIORITY:
+        return POLICY_GROUP_PRIORITY;
+    case POLICY_SETTING_SHARED_MEMORY_CARVEOUT:
+        return POLICY_GROUP_SHARED_MEMORY_CARVEOUT;
+    case POLICY_SETTING_NVLINK_UTIL_CENTRIC:
+        return POLICY_GROUP_NVLINK_UTIL_CENTRIC;
+    case POLICY_SETTING_PROGRAMMATIC_SERIALIZATION:
+        return POLICY_GROUP_PROGRAMMATIC_SERIALIZATION;
+    case POLICY_SETTING_COUNT:
+        break;
+    }
+    return POLICY_GROUP_COUNT;
+}
+
+/* The first key of a setting in the vocabulary: mem_sync_domain_map comes before physical_domain.
+ */
+static const struct policy_key_entry *setting_entry(enum policy_setting setting)
+{
+    size_t count;
+    const struct policy_key_entry *keys = policy_vocabulary(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (keys[i].role == POLICY_ROLE_SETTING && keys[i].setting == setting) {
+            return &keys[i];
+        }
+    }
+    return NULL;
+}
+
+const char *policy_setting_key(enum policy_setting setting)
+{
+    const struct policy_key_entry *key = setting_entry(setting);
+
+    return key != NULL ? key->text : "?";
+}
+
+static void cluster_text(const union policy_value *value, char *text, size_t size)
+{
+    unsigned x = value->cluster_dim.x, y = value->cluster_dim.y, z = value->cluster_dim.z;
+
+    if (z != 1) {
+        snprintf(text, size, "%u,%u,%u", x, y, z);
+    } else if (y != 1) {
+        snprintf(text, size, "%u,%u", x, y);
+    } else {
+        snprintf(text, size, "%u", x);
+    }
+}
+
+static void set_value_text(enum policy_setting setting, const union policy_value *value, char *text,
+                           size_t size)
+{
+    const struct policy_key_entry *key = setting_entry(setting);
+    const char *word = NULL;
+
+    switch (setting) {
+    case POLICY_SETTING_MEM_SYNC_DOMAIN:
+        word = policy_vocabulary_word_text(key->words, (int)value->mem_sync_domain);
+        break;
+    case POLICY_SETTING_CLUSTER_SCHEDULING:
+        word = policy_vocabulary_word_text(key->words, (int)value->cluster_scheduling);
+        break;
+    case POLICY_SETTING_NVLINK_UTIL_CENTRIC:
+        word = policy_vocabulary_word_text(key->words, value->nvlink_util_centric);
+        break;
+    case POLICY_SETTING_SHARED_MEMORY_CARVEOUT:
+        word = policy_vocabulary_word_text(key->words, value->shared_memory_carveout);
+        if (word == NULL) {
+            snprintf(text, size, "%d%%", (int)value->shared_memory_carveout);
+            return;
+        }
+        break;
+    case POLICY_SETTING_MEM_SYNC_DOMAIN_MAP:
+        snprintf(text, size, "%u %u", value->mem_sync_domain_map.default_domain,
+                 value->mem_sync_domain_map.remote_domain);
+        return;
+    case POLICY_SETTING_CLUSTER_DIM:
+    case POLICY_SETTING_PREFERRED_CLUSTER_DIM:
+        cluster_text(value, text, size);
+        return;
+    case POLICY_SETTING_PRIORITY:
+        snprintf(text, size, "%d", (int)value->priority);
+        return;
+    default:
+        break;
+    }
+    snprintf(text, size, "%s", word != NULL ? word : "?");
+}
+
+const char *policy_setting_text(enum policy_setting setting,
+                                const struct policy_setting_value *value, char *text, size_t size)
+{
+    switch (value->action) {
+    case POLICY_ACTION_SET:
+        set_value_text(setting, &value->value, text, size);
+        break;
+    case POLICY_ACTION_UNSET:
+        snprintf(text, size, "unset");
+        break;
+    case POLICY_ACTION_LEAVE:
+        snprintf(text, size, "leave");
+        break;
+    case POLICY_ACTION_ABSENT:
+        snprintf(text, size, "%s", "");
+        break;
+    }
+    return text;
+}
+
+bool policy_ranges_hold(const struct policy_ranges *ranges, int64_t value)
+{
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (value >= ranges->ranges[i].low && value <= ranges->ranges[i].high) {
+            return true;
+        }
+    }
+    return ranges->count == 0;
+}
+
+/* The words of the vocabulary are those that a file may use; off is for the environment only. */
+static const char off[] = "off";
+
+bool policy_mode_parse(const char *text, enum policy_mode *mode)
+{
+    const struct policy_word_entry *word = policy_vocabulary_word(POLICY_WORDS_MODE, text);
+
+    if (word != NULL) {
+        *mode = (enum policy_mode)word->value;
+        return true;
+    }
+    if (strcmp(text, off) == 0) {
+        *mode = POLICY_MODE_OFF;
+        return true;
+    }
+    return false;
+}
+
+const char *policy_mode_name(enum policy_mode mode)
+{
+    const char *word = policy_vocabulary_word_text(POLICY_WORDS_MODE, (int)mode);
+
+    return word != NULL ? word : off;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_POLICY_PRINT_H
+#define CUDAPOLICY_POLICY_PRINT_H
+
+/* A policy, or parts of it, as the policy language writes it in its canonical form: one value a
+ * line, keys in the order of the vocabulary, no comments. Reading what policy_print wrote gives the
+ * same rules again. Not for the launch path; write errors show on the stream. */
+
+#include <stdio.h>
+
+#include "policy/policy.h"
+
+void policy_print(FILE *stream, const struct policy *policy);
+
+/* The rule's section, header included. */
+void policy_rule_print(FILE *stream, const struct policy_rule *rule);
+
+/* Its selectors only; its settings and modifiers only. */
+void policy_selectors_print(FILE *stream, const struct policy_rule *rule);
+void policy_settings_print(FILE *stream, const struct policy_rule *rule);
+
+#endif
