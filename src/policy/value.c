@@ -362,7 +362,7 @@ bool policy_value_carveout(struct policy_value_text *value, int32_t *carveout)
 {
     size_t length = strlen(value->text);
     int64_t percentage;
-    int word;
+    int word = 0;
 
     if (value->text[0] != '-' && (value->text[0] < '0' || value->text[0] > '9')) {
         if (!policy_value_word(value, &word)) {
