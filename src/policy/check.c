@@ -6,6 +6,10 @@
 
 #include "policy/parser.h"
 
+enum {
+    COVER_STEP_LIMIT = 100 * 1000, /* for one rule; beyond it nothing is proved */
+};
+
 static bool given(const struct policy_rule_builder *builder, enum policy_key key)
 {
     return builder->key_place[key].line != 0;
@@ -283,16 +287,18 @@ static void warn_cluster_on_catch_all(const struct policy_rule_builder *builder,
     }
 }
 
-/* Every text that one of the patterns matches is excluded. */
-static bool all_excluded(const struct policy_globs *patterns, const struct policy_globs *excluded)
+/* All that one of the patterns matches is excluded. */
+static bool all_excluded(const struct policy_globs *patterns, const struct policy_globs *excluded,
+                         bool is_name)
 {
-    size_t steps = 100000;
+    size_t steps = COVER_STEP_LIMIT;
 
     for (size_t i = 0; i < patterns->count; i++) {
         bool found = false;
 
-        for (size_t j = 0; j < excluded->count && !found; j++) {
-            found = policy_glob_covers(excluded->patterns[j], patterns->patterns[i], &steps);
+        for (size_t j = 0; j < excluded->count && !found && steps != 0; j++) {
+            found = policy_pattern_covers(excluded->patterns[j], patterns->patterns[i], is_name,
+                                          &steps);
         }
         if (!found) {
             return false;
@@ -301,20 +307,78 @@ static bool all_excluded(const struct policy_globs *patterns, const struct polic
     return patterns->count != 0;
 }
 
-static void warn_selectors(const struct policy_rule_builder *builder,
-                           struct policy_diagnostics *diagnostics)
+static void warn_never_matches(const struct policy_rule_builder *builder,
+                               struct policy_diagnostics *diagnostics)
 {
     const struct policy_selectors *selectors = &builder->rule.selectors;
 
+    if (all_excluded(&selectors->name, &selectors->not_name,
+                     selectors->name_form == POLICY_NAME_FORM_NAME)) {
+        policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_NOT_NAME],
+                        "the rule can never match: not_name excludes all that name selects");
+    }
+    if (all_excluded(&selectors->library, &selectors->not_library, false)) {
+        policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_NOT_LIBRARY],
+                        "the rule can never match: not_library excludes all that library selects");
+    }
+}
+
+/* Patterns that show that their writer had another form of the name in mind. */
+static void warn_name_patterns(const struct policy_globs *patterns, struct policy_place place,
+                               struct policy_diagnostics *diagnostics)
+{
+    struct policy_quotation quotation;
+
+    for (size_t i = 0; i < patterns->count; i++) {
+        const char *pattern = patterns->patterns[i];
+
+        policy_quote(&quotation, pattern, strlen(pattern));
+        if (strncmp(pattern, "_Z", 2) == 0) {
+            policy_diagnose(diagnostics, POLICY_WARNING, place,
+                            "\"%s\" looks like a mangled name, which needs name_form = mangled",
+                            quotation.text);
+        } else if (strchr(pattern, '<') != NULL) {
+            policy_diagnose(diagnostics, POLICY_WARNING, place,
+                            "\"%s\" has template arguments, which names have only with name_form = "
+                            "signature",
+                            quotation.text);
+        }
+    }
+}
+
+static void warn_library_patterns(const struct policy_globs *patterns, struct policy_place place,
+                                  struct policy_diagnostics *diagnostics)
+{
+    struct policy_quotation quotation;
+
+    for (size_t i = 0; i < patterns->count; i++) {
+        const char *pattern = patterns->patterns[i];
+
+        if (strchr(pattern, '/') != NULL) {
+            policy_diagnose(diagnostics, POLICY_WARNING, place,
+                            "\"%s\" has a /, but libraries are matched by their base name",
+                            policy_quote(&quotation, pattern, strlen(pattern)));
+        }
+    }
+}
+
+static void warn_patterns(const struct policy_rule_builder *builder,
+                          struct policy_diagnostics *diagnostics)
+{
+    const struct policy_selectors *selectors = &builder->rule.selectors;
+    const struct policy_place *places = builder->key_place;
+
     if (given(builder, POLICY_KEY_NAME_FORM) && !given(builder, POLICY_KEY_NAME) &&
         !given(builder, POLICY_KEY_NOT_NAME)) {
-        policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_NAME_FORM],
+        policy_diagnose(diagnostics, POLICY_WARNING, places[POLICY_KEY_NAME_FORM],
                         "name_form has no effect without name or not_name");
     }
-    if (all_excluded(&selectors->library, &selectors->not_library)) {
-        policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_NOT_LIBRARY],
-                        "the rule can never match: not_library excludes all that library names");
+    if (selectors->name_form == POLICY_NAME_FORM_NAME) {
+        warn_name_patterns(&selectors->name, places[POLICY_KEY_NAME], diagnostics);
+        warn_name_patterns(&selectors->not_name, places[POLICY_KEY_NOT_NAME], diagnostics);
     }
+    warn_library_patterns(&selectors->library, places[POLICY_KEY_LIBRARY], diagnostics);
+    warn_library_patterns(&selectors->not_library, places[POLICY_KEY_NOT_LIBRARY], diagnostics);
 }
 
 void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagnostics *diagnostics)
@@ -329,5 +393,6 @@ void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagno
     warn_modifiers(builder, diagnostics);
     warn_unused_map_entry(builder, diagnostics);
     warn_cluster_on_catch_all(builder, diagnostics);
-    warn_selectors(builder, diagnostics);
+    warn_never_matches(builder, diagnostics);
+    warn_patterns(builder, diagnostics);
 }

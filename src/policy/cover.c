@@ -56,7 +56,7 @@ static bool element_covers(const char *element, const char *end, const char *cov
     return same_element(element, end, covered, covered_end);
 }
 
-bool policy_glob_covers(const char *pattern, const char *covered, size_t *steps)
+static bool glob_covers(const char *pattern, const char *covered, size_t *steps)
 {
     const char *retry_pattern = NULL, *retry_covered = NULL;
 
@@ -85,4 +85,22 @@ bool policy_glob_covers(const char *pattern, const char *covered, size_t *steps)
         }
     }
     return pattern[strspn(pattern, "*")] == '\0';
+}
+
+bool policy_pattern_covers(const char *pattern, const char *covered, bool is_name, size_t *steps)
+{
+    /* So that many long patterns cost as much as they take to look at. */
+    size_t cost = 1 + (strlen(pattern) + strlen(covered)) / 16;
+
+    if (*steps < cost) {
+        *steps = 0;
+        return false;
+    }
+    *steps -= cost;
+    /* Without ::, a pattern is also compared with a name's last component alone; one with :: is
+     * not, whatever its text matches. */
+    if (is_name && strstr(pattern, "::") != NULL && strstr(covered, "::") == NULL) {
+        return false;
+    }
+    return glob_covers(pattern, covered, steps);
 }

@@ -152,7 +152,7 @@ static bool next_line(struct policy_parser *parser)
     if (parser->stopped || parser->out_of_memory || parser->offset >= parser->length) {
         return false;
     }
-    if (parser->diagnostics->error_count >= POLICY_DIAGNOSTIC_LIMIT) {
+    if (parser->diagnostics->error_count >= POLICY_DIAGNOSTIC_LIMIT - 1) {
         /* No more are kept, and finding them in a file that is no policy can take long. */
         policy_diagnose(parser->diagnostics, POLICY_ERROR, (struct policy_place){0},
                         "too many errors; the file was not read beyond line %u",

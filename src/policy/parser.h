@@ -93,9 +93,10 @@ void policy_check_rules(struct policy_parser *parser);
 void policy_check_shadows(const struct policy_rule *rules, size_t count,
                           struct policy_diagnostics *diagnostics);
 
-/* cover.c: true only when every text that the second pattern matches is also matched by the first;
- * false says nothing. Takes from *steps, and answers false when they run out. */
-bool policy_glob_covers(const char *pattern, const char *covered, size_t *steps);
+/* cover.c: true only when all that the second pattern matches is also matched by the first; false
+ * says nothing. is_name: patterns of kernel names in the form POLICY_NAME_FORM_NAME. Takes from
+ * *steps, and answers false when they run out. */
+bool policy_pattern_covers(const char *pattern, const char *covered, bool is_name, size_t *steps);
 
 /* True for a pattern of stars alone, which matches everything. */
 bool policy_glob_is_everything(const char *pattern);

@@ -21,16 +21,6 @@ enum {
 /* ---- does one selector match all that another matches? ----------------------------------------
  */
 
-/* Two patterns of kernel names. A pattern without :: also matches the last component of a name, so
- * it matches more than its text says; one with :: does not make up for that. */
-static bool pattern_covers(const char *pattern, const char *covered, bool is_name, size_t *steps)
-{
-    if (is_name && strstr(pattern, "::") != NULL && strstr(covered, "::") == NULL) {
-        return false;
-    }
-    return policy_glob_covers(pattern, covered, steps);
-}
-
 /* Each pattern of covered is covered by one of patterns. */
 static bool patterns_cover(const struct policy_globs *patterns, const struct policy_globs *covered,
                            bool is_name, size_t *steps)
@@ -38,8 +28,9 @@ static bool patterns_cover(const struct policy_globs *patterns, const struct pol
     for (size_t i = 0; i < covered->count; i++) {
         bool found = false;
 
-        for (size_t j = 0; j < patterns->count && !found; j++) {
-            found = pattern_covers(patterns->patterns[j], covered->patterns[i], is_name, steps);
+        for (size_t j = 0; j < patterns->count && !found && *steps != 0; j++) {
+            found =
+                policy_pattern_covers(patterns->patterns[j], covered->patterns[i], is_name, steps);
         }
         if (!found) {
             return false;
