@@ -52,7 +52,10 @@ bool report_counters_reserve(uint32_t cells)
         target = REPORT_CELL_LIMIT;
     in_use[REPORT_SHARED_SHARD] = true;
     for (uint32_t number = 0; number < REPORT_SHARD_LIMIT; number++) {
-        if (in_use[number] && !report_image_reserve_shard(number, shard_bytes(target)))
+        /* Those given back as well: the report reads them, and reading a page that a full tmpfs has
+         * no room for kills like writing. */
+        if ((in_use[number] || number < report_counts.shards) &&
+            !report_image_reserve_shard(number, shard_bytes(target)))
             return false;
     }
     reserved_cells = target;

@@ -49,7 +49,7 @@ static bool write_text(const char *text, const char *path)
     return false;
 }
 
-static bool write_view(const struct report_view *view, const char *path)
+static bool write_view(struct report_view *view, const char *path)
 {
     json_t *report = report_json(view);
     char *text = report == NULL ? NULL : json_dumps(report, JSON_INDENT(1));

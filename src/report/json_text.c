@@ -65,3 +65,16 @@ json_t *report_json_count(uint64_t count)
 {
     return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
 }
+
+json_t *report_json_view_text(struct report_view *view, uint32_t offset)
+{
+    return report_json_text(report_view_text(view, offset));
+}
+
+json_t *report_json_append(json_t *array, json_t *element)
+{
+    if (json_array_append_new(array, element) == 0)
+        return array;
+    json_decref(array);
+    return NULL;
+}

@@ -195,6 +195,11 @@ const char *report_counters_path(void);
  * anew). Allocates nothing, takes no lock that a thread of the parent may have held. */
 void report_after_fork(const char *path);
 
+/* Changes the mode of a running process through its counters' file, and raises the generation; the
+ * process takes it up at its next launch. False with a message in error[size] when the file is none
+ * or its process ended in good order. For the command-line tool. */
+bool report_counters_set_mode(const char *counters_path, uint8_t mode, char *error, size_t size);
+
 /* Reads a counters' file (of a live, ended or killed process) and writes its JSON to stream; false
  * with a message in error[size] when it is not one. For the command-line tool. */
 bool report_counters_to_json(const char *counters_path, FILE *stream, char *error, size_t size);

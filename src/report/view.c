@@ -11,6 +11,8 @@
 
 #include "report/mapped.h"
 
+enum { TEXT_AT_LEAST = 64 * 1024 * 1024 };
+
 /* Where a view comes from. A file is read and not mapped: one that is cut short meanwhile must not
  * kill the reader. */
 struct source {
@@ -153,6 +155,9 @@ static bool read_tables(struct source *source, struct report_view *view, char *e
         view->streams != NULL && view->facts != NULL && view->notes != NULL &&
         view->strings != NULL && add_shards(source, view)) {
         view->truncated = source->truncated;
+        view->partial = source->image == NULL && view->header.partial != 0;
+        /* Kernels' names stand in the report up to four times, rules' at each setting. */
+        view->text_left = TEXT_AT_LEAST + 4 * counts->strings;
         return true;
     }
     report_view_free(view);
@@ -234,9 +239,17 @@ void report_view_free(struct report_view *view)
     memset(view, 0, sizeof *view);
 }
 
-const char *report_view_text(const struct report_view *view, uint32_t offset)
+const char *report_view_text(struct report_view *view, uint32_t offset)
 {
-    return offset < view->header.counts.strings ? view->strings + offset : "";
+    const char *text = offset < view->header.counts.strings ? view->strings + offset : "";
+    size_t length = strnlen(text, view->text_left);
+    if (length < view->text_left) {
+        view->text_left -= length;
+        return text;
+    }
+    view->text_left = 0;
+    view->truncated = true;
+    return "";
 }
 
 uint64_t report_view_total(const struct report_view *view)

@@ -25,7 +25,9 @@ struct report_view {
     struct report_note_row *notes;
     uint64_t (*launches)[REPORT_LAUNCH_KIND_COUNT]; /* by cell */
     uint64_t entry_calls[REPORT_ENTRY_LIMIT];
-    bool truncated; /* the file is shorter than its tables */
+    bool partial;     /* pages of the file were missing, and their counts with them */
+    bool truncated;   /* the file is shorter than its tables, or names more text than it holds */
+    size_t text_left; /* bytes of text that report_view_text will still give */
 };
 
 /* Both fill in *view, to be freed by report_view_free; false with a message in error[size], and
@@ -35,8 +37,10 @@ bool report_view_image(struct report_view *view, char *error, size_t size);
 bool report_view_file(struct report_view *view, const char *path, char *error, size_t size);
 void report_view_free(struct report_view *view);
 
-/* The string at an offset; "" when there is none. */
-const char *report_view_text(const struct report_view *view, uint32_t offset);
+/* The string at an offset; "" when there is none. Rows of a file that somebody made up may all name
+ * one very long string: when far more text was asked for than the file can honestly stand for,
+ * every further answer is "" and the view is marked truncated. */
+const char *report_view_text(struct report_view *view, uint32_t offset);
 
 /* All launches, of all kinds. */
 uint64_t report_view_total(const struct report_view *view);
