@@ -183,9 +183,10 @@ def a_program_without_cuda_runs_silently_and_reads_no_policy():
 
 @check
 def a_program_without_cuda_has_the_same_threads_and_open_files():
-    command = ["/bin/sh", "-c", "ls /proc/self/task | wc -l; ls /proc/self/fd"]
-    return difference(set(run(command, True).stdout.split(b"\n")),
-                      set(run(command, False).stdout.split(b"\n")))
+    command = ["/bin/sh", "-c", 
+               "ls /proc/self/task | wc -l | sed 's/^/threads /'; ls /proc/self/fd | sed 's/^/file /'"]
+    return difference(set(run(command, True).stdout.decode().splitlines()),
+                      set(run(command, False).stdout.decode().splitlines()))
 
 
 def main():
