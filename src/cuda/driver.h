@@ -19,7 +19,8 @@ struct cuda_driver {
 #define DRIVER(member, symbol, version, parameters) CUresult(CUDAAPI *member) parameters;
 #include "cuda/driver.def"
 #undef DRIVER
-    int version; /* of the driver, 13000 for CUDA 13.0; 0 before it is known */
+    /* The same launch in its per-thread variant. */
+    CUresult(CUDAAPI *cuLaunchKernelEx_ptsz)(const CUlaunchConfig *, CUfunction, void **, void **);
 };
 
 extern struct cuda_driver cuda_driver;
@@ -28,11 +29,13 @@ extern struct cuda_driver cuda_driver;
 typedef CUresult(CUDAAPI *cuda_get_proc_address)(const char *symbol, void **function, int version,
                                                  cuuint64_t flags, int *status);
 
-/* Fills cuda_driver. Missing functions stay NULL. Makes no call that needs cuInit. Returns false when
- * not even cuDriverGetVersion was found. Not on the launch path. */
-bool cuda_driver_fill(cuda_get_proc_address resolve);
+/* Fills driver, all members, from that function. Missing functions become NULL. Makes no call that needs
+ * cuInit, and none but to resolve. Returns false when not even cuDriverGetVersion was found. Not on the
+ * launch path. */
+bool cuda_driver_fill(struct cuda_driver *driver, cuda_get_proc_address resolve);
 
-/* The same when the driver only has the four-argument form, or none: dlsym on its handle. */
-bool cuda_driver_fill_by_symbol(void *(*symbol)(void *handle, const char *name), void *handle);
+/* The version of the driver, asked at the first call; 0 when it does not answer. cuInit is not needed
+ * for it (CUDA driver API reference), but the first call is left to a time after the program's own. */
+int cuda_driver_version(void);
 
 #endif

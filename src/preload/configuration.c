@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preload/configuration.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "report/template.h"
+
+extern char **environ;
+
+static char *environment(const char *name)
+{
+    return secure_getenv(name);
+}
+
+static const char *value_of(const char *name)
+{
+    const char *value = environment(name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static __attribute__((format(printf, 2, 3))) void
+complain(struct preload_configuration *configuration, const char *format, ...)
+{
+    const unsigned limit = sizeof configuration->complaints / sizeof configuration->complaints[0];
+    va_list arguments;
+
+    configuration->has_errors = true;
+    if (configuration->complaint_count == limit)
+        return;
+    va_start(arguments, format);
+    vsnprintf(configuration->complaints[configuration->complaint_count++],
+              sizeof configuration->complaints[0], format, arguments);
+    va_end(arguments);
+}
+
+static void expand(struct preload_configuration *configuration, const char *name, char *path,
+                   size_t size)
+{
+    char error[256], rank[24] = "";
+    const struct report_template_values values = {
+        .host = configuration->host,
+        .pid = getpid(),
+        .job = configuration->rank.job,
+        .rank = rank,
+    };
+
+    path[0] = '\0';
+    if (configuration->rank.source != NULL)
+        snprintf(rank, sizeof rank, "%lld", (long long)configuration->rank.rank);
+    if (value_of(name) != NULL &&
+        !report_expand_template(value_of(name), &values, path, size, error, sizeof error)) {
+        path[0] = '\0';
+        complain(configuration, "%s: %s", name, error);
+    }
+}
+
+static void read_place(struct preload_configuration *configuration)
+{
+    if (gethostname(configuration->host, sizeof configuration->host) != 0)
+        configuration->host[0] = '\0';
+    configuration->host[sizeof configuration->host - 1] = '\0';
+    configuration->rank = preload_rank_read(environment);
+    expand(configuration, "CUDAPOLICY_LOG_FILE", configuration->log_path,
+           sizeof configuration->log_path);
+    expand(configuration, "CUDAPOLICY_REPORT", configuration->report_path,
+           sizeof configuration->report_path);
+}
+
+void preload_configuration_read(struct preload_configuration *configuration)
+{
+    const char *mode = value_of("CUDAPOLICY_MODE");
+    const char *level = value_of("CUDAPOLICY_LOG");
+    const char *strict = value_of("CUDAPOLICY_STRICT");
+    const char *path = value_of("CUDAPOLICY_FILE");
+
+    *configuration = (struct preload_configuration){.log_level = REPORT_LOG_WARN};
+    if (path != NULL)
+        configuration->policy_path = strdup(path);
+    if (mode != NULL) {
+        configuration->mode_given = policy_mode_parse(mode, &configuration->mode);
+        if (!configuration->mode_given)
+            complain(configuration,
+                     "CUDAPOLICY_MODE=%s: the modes are enforce, observe and off", mode);
+    }
+    if (level != NULL && !report_log_level_parse(level, &configuration->log_level))
+        complain(configuration, "CUDAPOLICY_LOG=%s: the levels are error, warn, info and debug",
+                 level);
+    if (strict != NULL && strcmp(strict, "0") != 0) {
+        configuration->strict = true;
+        if (strcmp(strict, "1") != 0)
+            complain(configuration, "CUDAPOLICY_STRICT=%s: 0 or 1", strict);
+    }
+    read_place(configuration);
+}
+
+void preload_configuration_complain(const struct preload_configuration *configuration)
+{
+    for (unsigned i = 0; i < configuration->complaint_count; i++)
+        report_log(REPORT_LOG_ERROR, "%s", configuration->complaints[i]);
+}
+
+void preload_configuration_in_child(struct preload_configuration *configuration)
+{
+    read_place(configuration);
+}
+
+static bool tells_of_cuda(const char *variable)
+{
+    static const char *const prefixes[] = {"NCCL_", "CUDA_", "CUDAPOLICY_"};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static void environment_facts(void)
+{
+    for (char **variable = environ; variable != NULL && *variable != NULL; variable++) {
+        const char *equals = strchr(*variable, '=');
+        char name[128];
+
+        if (equals == NULL || !tells_of_cuda(*variable) ||
+            (size_t)(equals - *variable) >= sizeof name)
+            continue;
+        memcpy(name, *variable, (size_t)(equals - *variable));
+        name[equals - *variable] = '\0';
+        report_fact("environment", name, "%s", equals + 1);
+    }
+}
+
+static void policy_facts(const struct policy *policy)
+{
+    char digest[2 * sizeof policy->sha256 + 1];
+
+    for (size_t i = 0; i < sizeof policy->sha256; i++)
+        snprintf(digest + 2 * i, 3, "%02x", policy->sha256[i]);
+    report_fact("policy", "path", "%s", policy->path);
+    report_fact("policy", "sha256", "%s", digest);
+}
+
+void preload_configuration_facts(const struct preload_configuration *configuration,
+                                 const struct policy *policy)
+{
+    const struct preload_rank *rank = &configuration->rank;
+
+    policy_facts(policy);
+    report_fact("job", "host", "%s", configuration->host);
+    if (rank->job != NULL)
+        report_fact("job", "id", "%s", rank->job);
+    if (rank->source != NULL) {
+        report_fact("job", "rank", "%lld", (long long)rank->rank);
+        report_fact("job", "rank_source", "%s", rank->source);
+        if (rank->local_rank >= 0)
+            report_fact("job", "local_rank", "%lld", (long long)rank->local_rank);
+        if (rank->world_size >= 0)
+            report_fact("job", "world_size", "%lld", (long long)rank->world_size);
+    }
+    environment_facts();
+}

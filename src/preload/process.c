@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configuration, start and end of the process.
+ *
+ * Nothing happens in a process that never asks for a CUDA function: the environment is read at the first
+ * such request. The order then: environment, policy, decision engine, report. No loader call is made
+ * here, and the one lock is a once that only this file waits on.
+ */
+#include "preload/preload.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "decide/decide.h"
+#include "policy/policy.h"
+#include "preload/configuration.h"
+#include "report/log.h"
+#include "report/report.h"
+
+enum {
+    EXIT_STRICT = 78, /* EX_CONFIG of sysexits.h */
+    STARTING = 3,     /* a state besides enum preload_state, while a thread decides */
+};
+
+static int state = PRELOAD_UNDECIDED; /* atomic */
+static struct preload_configuration configuration;
+static const struct policy *policy;
+
+static void print_diagnostics(struct policy_diagnostics *diagnostics)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (stream == NULL)
+        return;
+    policy_diagnostics_print(diagnostics, stream);
+    fclose(stream);
+    for (char *line = text, *end; line != NULL && *line != '\0'; line = end) {
+        end = strchr(line, '\n');
+        if (end != NULL)
+            *end++ = '\0';
+        report_log(diagnostics->error_count > 0 ? REPORT_LOG_ERROR : REPORT_LOG_WARN, "%s", line);
+    }
+    free(text);
+}
+
+static const struct policy *load_policy(void)
+{
+    static const char no_rules[] = "[policy]\nversion = 1\n";
+    struct policy_diagnostics diagnostics;
+    struct policy *loaded;
+
+    policy_diagnostics_init(&diagnostics);
+    if (configuration.policy_path != NULL)
+        loaded = policy_load(configuration.policy_path, &diagnostics);
+    else
+        loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", &diagnostics);
+    print_diagnostics(&diagnostics);
+    for (size_t i = 0; i < diagnostics.count; i++)
+        if (loaded != NULL)
+            configuration.policy_warnings++;
+    policy_diagnostics_release(&diagnostics);
+    return loaded;
+}
+
+static struct decide_process process_for_decisions(void)
+{
+    return (struct decide_process){
+        .rank = configuration.rank.rank,
+        .local_rank = configuration.rank.local_rank,
+        .world_size = configuration.rank.world_size,
+        .host = configuration.host,
+    };
+}
+
+static void start_report(void)
+{
+    static const char *setting_names[POLICY_SETTING_COUNT];
+    static const char *entry_names[PRELOAD_ENTRY_COUNT];
+    static const char *const mode_names[] = {"enforce", "observe", "off"};
+    struct report_rule_name *rules = calloc(policy->rule_count + 1, sizeof *rules);
+    struct report_start start = {
+        .path = configuration.report_path[0] != '\0' ? configuration.report_path : NULL,
+        .setting_names = setting_names,
+        .setting_count = POLICY_SETTING_COUNT,
+        .rules = rules,
+        .rule_count = rules != NULL ? policy->rule_count : 0,
+        .entry_names = entry_names,
+        .entry_count = PRELOAD_ENTRY_COUNT,
+        .mode = (uint8_t)configuration.mode,
+        .mode_names = mode_names,
+        .mode_count = sizeof mode_names / sizeof mode_names[0],
+    };
+
+    for (unsigned i = 0; i < POLICY_SETTING_COUNT; i++)
+        setting_names[i] = policy_setting_key((enum policy_setting)i);
+    for (unsigned i = 0; i < PRELOAD_ENTRY_COUNT; i++)
+        entry_names[i] = preload_entry_info[i].symbol;
+    for (size_t i = 0; i < start.rule_count; i++)
+        rules[i] = (struct report_rule_name){
+            .section = policy->rules[i].section == POLICY_SECTION_STREAM ? "stream" : "kernel",
+            .name = policy->rules[i].name,
+            .line = policy->rules[i].place.line,
+        };
+    report_start(&start);
+    preload_configuration_facts(&configuration, policy);
+}
+
+/* The child has its own rank where its launcher gave it one, its own process id, and no counters. */
+static void child_after_fork(void)
+{
+    struct decide_process process;
+
+    preload_configuration_in_child(&configuration);
+    process = process_for_decisions();
+    report_after_fork(configuration.report_path[0] != '\0' ? configuration.report_path : NULL);
+    decide_start(policy, &process, configuration.mode);
+    preload_facts_again();
+    preload_configuration_facts(&configuration, policy);
+}
+
+static enum preload_state start(void)
+{
+    struct decide_process process;
+
+    preload_configuration_read(&configuration);
+    if (configuration.mode_given && configuration.mode == POLICY_MODE_OFF)
+        return PRELOAD_PASSIVE;
+    if (configuration.policy_path == NULL && configuration.report_path[0] == '\0')
+        return PRELOAD_PASSIVE;
+
+    report_log_start(configuration.log_level,
+                     configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
+    preload_configuration_complain(&configuration);
+    policy = load_policy();
+    if (policy == NULL) {
+        if (configuration.strict)
+            _exit(EXIT_STRICT);
+        report_log(REPORT_LOG_ERROR, "the program runs without a policy");
+        return PRELOAD_PASSIVE;
+    }
+    if (configuration.has_errors && configuration.strict)
+        _exit(EXIT_STRICT);
+    if (!configuration.mode_given)
+        configuration.mode = policy->mode;
+    start_report();
+    process = process_for_decisions();
+    decide_start(policy, &process, configuration.mode);
+    if (pthread_atfork(NULL, NULL, child_after_fork) != 0)
+        report_log(REPORT_LOG_WARN, "no memory for the fork handler: children share one report");
+    return PRELOAD_ACTIVE;
+}
+
+enum preload_state preload_process_state(void)
+{
+    int present = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+    int saved_errno;
+
+    if (__builtin_expect(present == PRELOAD_PASSIVE || present == PRELOAD_ACTIVE, 1))
+        return (enum preload_state)present;
+    present = PRELOAD_UNDECIDED;
+    if (!__atomic_compare_exchange_n(&state, &present, STARTING, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        /* Another thread decides; it needs no lock that this one may hold. */
+        while ((present = __atomic_load_n(&state, __ATOMIC_ACQUIRE)) == STARTING)
+            sched_yield();
+        return (enum preload_state)present;
+    }
+    saved_errno = errno;
+    present = start();
+    errno = saved_errno;
+    __atomic_store_n(&state, present, __ATOMIC_RELEASE);
+    return (enum preload_state)present;
+}
+
+void preload_not_attached(const char *reason)
+{
+    report_log_once(REPORT_LOG_ERROR, "not attached: %s", reason);
+    report_note("error", "not attached: %s", reason);
+    if (configuration.strict)
+        _exit(EXIT_STRICT);
+}
+
+/* The last of the process's own code, after every destructor of the program and of CUDA: no CUDA call. */
+static __attribute__((destructor)) void process_ends(void)
+{
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == PRELOAD_ACTIVE)
+        report_finish();
+}

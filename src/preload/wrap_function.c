@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of functions, the lifetimes of what holds them, and their attributes. */
+#include "preload/wrap.h"
+
+#include "decide/decide.h"
+
+static void count(const struct preload_slot *slot)
+{
+    report_count_entry(preload_slot_entry(slot));
+}
+
+/* ---- names ---- */
+
+static CUresult module_get_function(const struct preload_slot *slot, const void *caller,
+                                    CUfunction *function, CUmodule module, const char *name)
+{
+    CUresult (*real)(CUfunction *, CUmodule, const char *) = wrap_real(slot);
+    const CUresult result = real(function, module, name);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && function != NULL)
+        decide_function_named(*function, name, module);
+    return result;
+}
+
+static CUresult library_get_kernel(const struct preload_slot *slot, const void *caller,
+                                   CUkernel *kernel, CUlibrary library, const char *name)
+{
+    CUresult (*real)(CUkernel *, CUlibrary, const char *) = wrap_real(slot);
+    const CUresult result = real(kernel, library, name);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && kernel != NULL)
+        decide_function_named(*kernel, name, library);
+    return result;
+}
+
+static CUresult kernel_get_function(const struct preload_slot *slot, const void *caller,
+                                    CUfunction *function, CUkernel kernel)
+{
+    CUresult (*real)(CUfunction *, CUkernel) = wrap_real(slot);
+    const CUresult result = real(function, kernel);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && function != NULL)
+        decide_function_of_kernel(*function, kernel);
+    return result;
+}
+
+/* ---- lifetimes: the registries forget before the handle can be given out again ---- */
+
+static CUresult module_unload(const struct preload_slot *slot, const void *caller, CUmodule module)
+{
+    CUresult (*real)(CUmodule) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_container_gone(module);
+    return real(module);
+}
+
+static CUresult library_unload(const struct preload_slot *slot, const void *caller,
+                               CUlibrary library)
+{
+    CUresult (*real)(CUlibrary) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_container_gone(library);
+    return real(library);
+}
+
+static CUresult context_destroy(const struct preload_slot *slot, const void *caller,
+                                CUcontext context)
+{
+    CUresult (*real)(CUcontext) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_context_gone(context);
+    return real(context);
+}
+
+static CUresult primary_context_reset(const struct preload_slot *slot, const void *caller,
+                                      CUdevice device)
+{
+    CUresult (*real)(CUdevice) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_context_gone(NULL);
+    return real(device);
+}
+
+/* Only the last release ends the context, and only the driver counts them: ask it afterwards. */
+static CUresult primary_context_release(const struct preload_slot *slot, const void *caller,
+                                        CUdevice device)
+{
+    CUresult (*real)(CUdevice) = wrap_real(slot);
+    const CUresult result = real(device);
+    unsigned flags;
+    int active = 1;
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && cuda_driver.cuDevicePrimaryCtxGetState != NULL &&
+        cuda_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
+        active == 0)
+        decide_context_gone(NULL);
+    return result;
+}
+
+/* ---- attributes: what was asked of the driver about a function no longer holds ---- */
+
+static CUresult function_set_attribute(const struct preload_slot *slot, const void *caller,
+                                       CUfunction function, CUfunction_attribute attribute,
+                                       int value)
+{
+    CUresult (*real)(CUfunction, CUfunction_attribute, int) = wrap_real(slot);
+    const CUresult result = real(function, attribute, value);
+
+    (void)caller;
+    count(slot);
+    decide_function_changed(function);
+    return result;
+}
+
+static CUresult kernel_set_attribute(const struct preload_slot *slot, const void *caller,
+                                     CUfunction_attribute attribute, int value, CUkernel kernel,
+                                     CUdevice device)
+{
+    CUresult (*real)(CUfunction_attribute, int, CUkernel, CUdevice) = wrap_real(slot);
+    const CUresult result = real(attribute, value, kernel, device);
+
+    (void)caller;
+    count(slot);
+    decide_function_changed(kernel);
+    return result;
+}
+
+static CUresult function_set_cache_config(const struct preload_slot *slot, const void *caller,
+                                          CUfunction function, CUfunc_cache config)
+{
+    CUresult (*real)(CUfunction, CUfunc_cache) = wrap_real(slot);
+    const CUresult result = real(function, config);
+
+    (void)caller;
+    count(slot);
+    decide_function_changed(function);
+    return result;
+}
+
+static CUresult kernel_set_cache_config(const struct preload_slot *slot, const void *caller,
+                                        CUkernel kernel, CUfunc_cache config, CUdevice device)
+{
+    CUresult (*real)(CUkernel, CUfunc_cache, CUdevice) = wrap_real(slot);
+    const CUresult result = real(kernel, config, device);
+
+    (void)caller;
+    count(slot);
+    decide_function_changed(kernel);
+    return result;
+}
+
+static CUresult function_set_shared_memory_config(const struct preload_slot *slot,
+                                                  const void *caller, CUfunction function,
+                                                  CUsharedconfig config)
+{
+    CUresult (*real)(CUfunction, CUsharedconfig) = wrap_real(slot);
+    const CUresult result = real(function, config);
+
+    (void)caller;
+    count(slot);
+    decide_function_changed(function);
+    return result;
+}
+
+static CUresult context_set_cache_config(const struct preload_slot *slot, const void *caller,
+                                         CUfunc_cache config)
+{
+    CUresult (*real)(CUfunc_cache) = wrap_real(slot);
+    const CUresult result = real(config);
+
+    (void)caller;
+    count(slot);
+    decide_function_changed(NULL);
+    return result;
+}
+
+#define NAME(symbol, base, version, variant, wrapper, parameters, arguments)                       \
+    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
+#define LIFETIME(symbol, base, version, variant, wrapper, parameters, arguments)                   \
+    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
+#define ATTRIBUTE(symbol, base, version, variant, wrapper, parameters, arguments)                  \
+    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
+#include "preload/entries.def"

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph nodes and executable graphs. The decision engine is told after a call that succeeded, or before
+ * one that ends a handle. */
+#include "preload/wrap.h"
+
+#include <string.h>
+
+#include "decide/decide.h"
+
+/* CUDA_KERNEL_NODE_PARAMS_v1 (CUDA 10.0) is version 2 without the last two members. */
+static struct cuda_kernel_node_params from_first_version(const void *parameters)
+{
+    struct cuda_kernel_node_params all = {0};
+
+    memcpy(&all, parameters, offsetof(struct cuda_kernel_node_params, kernel));
+    return all;
+}
+
+/* The kernel of generic node parameters, or NULL for a node of another kind. */
+static const struct cuda_kernel_node_params *kernel_of(const void *parameters)
+{
+    const struct cuda_graph_node_params *node = parameters;
+
+    return node != NULL && node->type == CU_GRAPH_NODE_TYPE_KERNEL ? &node->node.kernel : NULL;
+}
+
+static void count(const struct preload_slot *slot)
+{
+    report_count_entry(preload_slot_entry(slot));
+}
+
+static CUresult node_added(const void *caller, CUresult result, CUgraph graph,
+                           const CUgraphNode *node, const struct cuda_kernel_node_params *kernel)
+{
+    if (result == CUDA_SUCCESS && kernel != NULL && node != NULL)
+        decide_node_added(graph, *node, kernel, preload_library(caller));
+    return result;
+}
+
+static CUresult add_kernel_node_v1(const struct preload_slot *slot, const void *caller,
+                                   CUgraphNode *node, CUgraph graph,
+                                   const CUgraphNode *dependencies, size_t dependency_count,
+                                   const void *parameters)
+{
+    CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const void *) =
+        wrap_real(slot);
+    const CUresult result = real(node, graph, dependencies, dependency_count, parameters);
+    struct cuda_kernel_node_params kernel;
+
+    count(slot);
+    if (result != CUDA_SUCCESS)
+        return result;
+    kernel = from_first_version(parameters);
+    return node_added(caller, result, graph, node, &kernel);
+}
+
+static CUresult add_kernel_node_v2(const struct preload_slot *slot, const void *caller,
+                                   CUgraphNode *node, CUgraph graph,
+                                   const CUgraphNode *dependencies, size_t dependency_count,
+                                   const void *parameters)
+{
+    CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const void *) =
+        wrap_real(slot);
+
+    count(slot);
+    return node_added(caller, real(node, graph, dependencies, dependency_count, parameters), graph,
+                      node, parameters);
+}
+
+static CUresult add_node_v1(const struct preload_slot *slot, const void *caller, CUgraphNode *node,
+                            CUgraph graph, const CUgraphNode *dependencies,
+                            size_t dependency_count, void *parameters)
+{
+    CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, void *) = wrap_real(slot);
+    const CUresult result = real(node, graph, dependencies, dependency_count, parameters);
+
+    count(slot);
+    return node_added(caller, result, graph, node, kernel_of(parameters));
+}
+
+static CUresult add_node_v2(const struct preload_slot *slot, const void *caller, CUgraphNode *node,
+                            CUgraph graph, const CUgraphNode *dependencies, const void *edges,
+                            size_t dependency_count, void *parameters)
+{
+    CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, const void *, size_t, void *) =
+        wrap_real(slot);
+    const CUresult result = real(node, graph, dependencies, edges, dependency_count, parameters);
+
+    count(slot);
+    return node_added(caller, result, graph, node, kernel_of(parameters));
+}
+
+static CUresult kernel_node_set_params_v1(const struct preload_slot *slot, const void *caller,
+                                          CUgraphNode node, const void *parameters)
+{
+    CUresult (*real)(CUgraphNode, const void *) = wrap_real(slot);
+    const CUresult result = real(node, parameters);
+
+    count(slot);
+    if (result == CUDA_SUCCESS) {
+        const struct cuda_kernel_node_params kernel = from_first_version(parameters);
+        decide_node_changed(node, &kernel, preload_library(caller));
+    }
+    return result;
+}
+
+static CUresult kernel_node_set_params_v2(const struct preload_slot *slot, const void *caller,
+                                          CUgraphNode node, const void *parameters)
+{
+    CUresult (*real)(CUgraphNode, const void *) = wrap_real(slot);
+    const CUresult result = real(node, parameters);
+
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_node_changed(node, parameters, preload_library(caller));
+    return result;
+}
+
+static CUresult node_set_params(const struct preload_slot *slot, const void *caller,
+                                CUgraphNode node, void *parameters)
+{
+    CUresult (*real)(CUgraphNode, void *) = wrap_real(slot);
+    const CUresult result = real(node, parameters);
+    const struct cuda_kernel_node_params *kernel = kernel_of(parameters);
+
+    count(slot);
+    if (result == CUDA_SUCCESS && kernel != NULL)
+        decide_node_changed(node, kernel, preload_library(caller));
+    return result;
+}
+
+static CUresult kernel_node_set_attribute(const struct preload_slot *slot, const void *caller,
+                                          CUgraphNode node, CUkernelNodeAttrID attribute,
+                                          const CUkernelNodeAttrValue *value)
+{
+    CUresult (*real)(CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue *) =
+        wrap_real(slot);
+    const CUresult result = real(node, attribute, value);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_node_attribute_set(node, (int)attribute);
+    return result;
+}
+
+static CUresult kernel_node_copy_attributes(const struct preload_slot *slot, const void *caller,
+                                            CUgraphNode to, CUgraphNode from)
+{
+    CUresult (*real)(CUgraphNode, CUgraphNode) = wrap_real(slot);
+    const CUresult result = real(to, from);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_node_attribute_set(to, -1);
+    return result;
+}
+
+static CUresult destroy_node(const struct preload_slot *slot, const void *caller, CUgraphNode node)
+{
+    CUresult (*real)(CUgraphNode) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_node_gone(node);
+    return real(node);
+}
+
+static CUresult graph_destroy(const struct preload_slot *slot, const void *caller, CUgraph graph)
+{
+    CUresult (*real)(CUgraph) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_graph_gone(graph);
+    return real(graph);
+}
+
+static CUresult graph_clone(const struct preload_slot *slot, const void *caller, CUgraph *clone,
+                            CUgraph original)
+{
+    CUresult (*real)(CUgraph *, CUgraph) = wrap_real(slot);
+    const CUresult result = real(clone, original);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_graph_cloned(*clone, original);
+    return result;
+}
+
+static CUresult instantiated(const struct preload_slot *slot, CUresult result,
+                             const CUgraphExec *executable, CUgraph graph)
+{
+    count(slot);
+    if (result == CUDA_SUCCESS && executable != NULL)
+        decide_graph_instantiated(*executable, graph);
+    return result;
+}
+
+static CUresult graph_instantiate_with_log(const struct preload_slot *slot, const void *caller,
+                                           CUgraphExec *executable, CUgraph graph,
+                                           CUgraphNode *error_node, char *log, size_t size)
+{
+    CUresult (*real)(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t) = wrap_real(slot);
+
+    (void)caller;
+    return instantiated(slot, real(executable, graph, error_node, log, size), executable, graph);
+}
+
+static CUresult graph_instantiate_with_flags(const struct preload_slot *slot, const void *caller,
+                                             CUgraphExec *executable, CUgraph graph,
+                                             unsigned long long flags)
+{
+    CUresult (*real)(CUgraphExec *, CUgraph, unsigned long long) = wrap_real(slot);
+
+    (void)caller;
+    return instantiated(slot, real(executable, graph, flags), executable, graph);
+}
+
+static CUresult graph_instantiate_with_params(const struct preload_slot *slot, const void *caller,
+                                              CUgraphExec *executable, CUgraph graph,
+                                              void *parameters)
+{
+    CUresult (*real)(CUgraphExec *, CUgraph, void *) = wrap_real(slot);
+
+    (void)caller;
+    return instantiated(slot, real(executable, graph, parameters), executable, graph);
+}
+
+static CUresult graph_exec_update_v1(const struct preload_slot *slot, const void *caller,
+                                     CUgraphExec executable, CUgraph graph, CUgraphNode *error_node,
+                                     void *update_result)
+{
+    CUresult (*real)(CUgraphExec, CUgraph, CUgraphNode *, void *) = wrap_real(slot);
+    const CUresult result = real(executable, graph, error_node, update_result);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_graph_updated(executable, graph);
+    return result;
+}
+
+static CUresult graph_exec_update_v2(const struct preload_slot *slot, const void *caller,
+                                     CUgraphExec executable, CUgraph graph, void *update_result)
+{
+    CUresult (*real)(CUgraphExec, CUgraph, void *) = wrap_real(slot);
+    const CUresult result = real(executable, graph, update_result);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_graph_updated(executable, graph);
+    return result;
+}
+
+static CUresult exec_kernel_node_set_params_v1(const struct preload_slot *slot, const void *caller,
+                                               CUgraphExec executable, CUgraphNode node,
+                                               const void *parameters)
+{
+    CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
+    const CUresult result = real(executable, node, parameters);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS) {
+        const struct cuda_kernel_node_params kernel = from_first_version(parameters);
+        decide_graph_node_updated(executable, node, &kernel);
+    }
+    return result;
+}
+
+static CUresult exec_kernel_node_set_params_v2(const struct preload_slot *slot, const void *caller,
+                                               CUgraphExec executable, CUgraphNode node,
+                                               const void *parameters)
+{
+    CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
+    const CUresult result = real(executable, node, parameters);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_graph_node_updated(executable, node, parameters);
+    return result;
+}
+
+static CUresult exec_node_set_params(const struct preload_slot *slot, const void *caller,
+                                     CUgraphExec executable, CUgraphNode node, void *parameters)
+{
+    CUresult (*real)(CUgraphExec, CUgraphNode, void *) = wrap_real(slot);
+    const CUresult result = real(executable, node, parameters);
+    const struct cuda_kernel_node_params *kernel = kernel_of(parameters);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && kernel != NULL)
+        decide_graph_node_updated(executable, node, kernel);
+    return result;
+}
+
+static CUresult graph_launch(const struct preload_slot *slot, const void *caller,
+                             CUgraphExec executable, CUstream stream)
+{
+    CUresult (*real)(CUgraphExec, CUstream) = wrap_real(slot);
+    const CUresult result = real(executable, stream);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_graph_launched(executable);
+    return result;
+}
+
+static CUresult graph_exec_destroy(const struct preload_slot *slot, const void *caller,
+                                   CUgraphExec executable)
+{
+    CUresult (*real)(CUgraphExec) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    decide_graph_executable_gone(executable);
+    return real(executable);
+}
+
+#define NODE(symbol, base, version, variant, wrapper, parameters, arguments)                       \
+    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
+#define EXECUTABLE(symbol, base, version, variant, wrapper, parameters, arguments)                 \
+    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
+#include "preload/entries.def"
