@@ -31,14 +31,14 @@ def readelf(*options, path=library):
 
 
 def symbols(path=library):
-    """(name, version or "", is_defined, kind) of each dynamic symbol with a name."""
+    """(name, version or "", is_defined) of each dynamic symbol; not the names of the versions."""
     for line in readelf("--dyn-syms", path=path).splitlines():
         fields = line.split()
-        if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
+        if len(fields) < 8 or not fields[0].rstrip(":").isdigit() or "ABS" in fields[6:8]:
             continue
         name = next((field for field in fields[7:] if "@" in field), fields[7])
         name, _, version = name.replace("@@", "@").partition("@")
-        yield name, version, "UND" not in fields[6:8], fields[3]
+        yield name, version, "UND" not in fields[6:8]
 
 
 def glibc_number(version):
@@ -46,17 +46,12 @@ def glibc_number(version):
     return tuple(map(int, match.group(1).split("."))) if match else None
 
 
-def is_node(name, version):
-    return name == version
-
-
 dynamic = readelf("--dynamic")
 segments = readelf("--program-headers")
 machine = re.search(r"Machine:.*(X86-64|AArch64)", readelf("--file-header")).group(1)
 all_symbols = list(symbols())
-undefined = {(name, version) for name, version, defined, _ in all_symbols if not defined}
-exported = {(name, version) for name, version, defined, _ in all_symbols
-            if defined and not is_node(name, version)}
+undefined = {(name, version) for name, version, defined in all_symbols if not defined}
+exported = {(name, version) for name, version, defined in all_symbols if defined}
 entries = [line.split() for line in open(table_path) if line.strip()]
 driver_names = {name for kind, name in entries if kind == "driver"}
 runtime_names = {name for kind, name in entries if kind == "runtime"}
@@ -113,7 +108,7 @@ def every_undefined_symbol_is_in_glibc_2_31():
 @check
 def no_undefined_symbol_was_in_another_library_before_glibc_2_34():
     # Those have a second version, that of the merge into libc.
-    merged = {name for name, version, _, _ in symbols(libc_path)
+    merged = {name for name, version, _ in symbols(libc_path)
               if glibc_number(version) and BASELINE < glibc_number(version) <= (2, 34)}
     return " ".join(sorted(name for name, _ in undefined if name in merged - LIBDL))
 
