@@ -80,13 +80,19 @@ struct decide_launch {
 struct decide_verdict {
     bool change;           /* make the launch with config below; else exactly as it came */
     uint32_t cell;         /* to be counted if the launch is made as decided */
-    uint32_t cell_refused; /* internal to decide_launch_refused */
     enum report_launch_kind kind;
     CUlaunchConfig config; /* the application's, with attrs pointing to attributes */
     struct cuda_launch_attribute attributes[DECIDE_ATTRIBUTE_LIMIT]; /* unused bytes are zero */
-    int8_t output_index[2]; /* attributes the driver writes into: index here, index in the application's
-                               array; -1 where there is none */
-    void *internal[4];
+    int8_t output_index[2]; /* the attribute that the driver writes into: index here, index in the
+                               application's array; -1 where there is none */
+    struct {                /* for decide_launch_refused and decide_launch_accepted */
+        void *variant;
+        const void *resolution;
+        uint64_t results[2];
+        uint32_t applied, from_stream, blamed;
+        void *shapes[2];
+        uint32_t shape_uses[2];
+    } internal;
 };
 
 /*
@@ -125,8 +131,13 @@ void decide_function_named(void *function, const char *mangled, void *container)
 /* cuKernelGetFunction: function is kernel on the current context. Locks. */
 void decide_function_of_kernel(CUfunction function, CUkernel kernel);
 
-/* Attributes or cache configuration of a function changed: forget what was asked of the driver about
- * it. function NULL: of every function. */
+/* The program set an attribute of a function (cuFuncSetAttribute, cuKernelSetAttribute): forgets what
+ * was asked of the driver about it, unless the program set the same value before, as some libraries do
+ * before each launch. device: of cuKernelSetAttribute, else -1. Locks. */
+void decide_function_attribute_set(void *function, int attribute, int value, int device);
+
+/* The same for other changes (cache configuration, shared-memory configuration). function NULL: of
+ * every function. Locks. */
 void decide_function_changed(void *function);
 
 /* Before cuModuleUnload or cuLibraryUnload. */
@@ -189,16 +200,24 @@ void decide_node_added(CUgraph graph, CUgraphNode node,
                        const struct cuda_kernel_node_params *parameters, const char *library);
 void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
                          const char *library);
-/* After the program set (attribute id) or copied (-1) attributes of a node itself. */
+/* After the program itself set an attribute of a node; -1: all, copied from a node not known. */
 void decide_node_attribute_set(CUgraphNode node, int attribute);
+/* After cuGraphKernelNodeCopyAttributes: the destination has what the program would have copied, and
+ * what its own kernel's rules say, but never the settings of the source's rules. */
+void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source);
 /* Before cuGraphDestroyNode and cuGraphDestroy. */
 void decide_node_gone(CUgraphNode node);
 void decide_graph_gone(CUgraph graph);
 /* After cuGraphClone. */
 void decide_graph_cloned(CUgraph clone, CUgraph original);
+/* After cuGraphAddChildGraphNode: graph now has, in node, a copy of original (or original itself). */
+void decide_child_graph_added(CUgraph graph, CUgraphNode node, CUgraph original);
+/* graph, the body of a conditional node, ends with parent. */
+void decide_graph_owned(CUgraph graph, CUgraph parent);
 
 /* After an instantiation, an executable update, one node's update; before destruction; after a launch
- * that succeeded (launch path: counts replays, no lock, no allocation). */
+ * that succeeded (launch path: counts replays, no lock, no allocation). A launch into a stream that
+ * captures replays nothing: ask decide_stream_is_capturing (capture.h) before. */
 void decide_graph_instantiated(CUgraphExec executable, CUgraph graph);
 void decide_graph_updated(CUgraphExec executable, CUgraph graph);
 void decide_graph_node_updated(CUgraphExec executable, CUgraphNode node,

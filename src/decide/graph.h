@@ -9,11 +9,12 @@
 
 #include "decide/decide.h"
 
-/* Forgets every graph and takes the policy given to decide_start: called from there, also in the
- * child after fork, when no other thread exists. */
-void decide_graph_start(const struct policy *policy, enum policy_mode mode);
+/* Forgets every graph: called by decide_start, also in the child after fork, when no other thread
+ * exists. */
+void decide_graph_start(void);
 
-/* Before a context ends. Graphs belong to no context, but nodes name functions that go with it. */
+/* Before a context ends. Graphs belong to no context, so only NULL (all contexts end) does
+ * something. */
 void decide_graph_context_gone(CUcontext context);
 
 #endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel nodes: what is decided about them, and making it so. */
+#include "decide/node.h"
+
+#include <string.h>
+
+#include "decide/function.h"
+#include "decide/graph_nodes.h"
+#include "decide/launch.h"
+#include "decide/node_attributes.h"
+#include "decide/rules.h"
+#include "decide/stream_settings.h"
+#include "report/log.h"
+
+static uint32_t bit(unsigned setting)
+{
+    return 1u << setting;
+}
+
+uint32_t decide_node_kernel(void *function, const char *library)
+{
+    struct decide_known known = decide_function_find(function, library, false);
+    return known.variant ? known.variant->number : 0;
+}
+
+uint32_t decide_node_plain_cell(uint32_t kernel)
+{
+    struct report_result results[POLICY_SETTING_COUNT];
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
+        results[setting] = (struct report_result){.rule = REPORT_RULE_NONE};
+    return report_cell(kernel, results, 0);
+}
+
+/* ---- Deciding ----------------------------------------------------------------------------------
+ */
+
+struct decision {
+    CUlaunchConfig config;
+    struct cuda_launch_attribute attributes[POLICY_SETTING_COUNT];
+    struct decide_launch launch;
+    struct decide_verdict verdict;
+    struct decide_node_values wanted; /* settings with a value other than the program's */
+};
+
+/* Fills decision->wanted: what the verdict says where it differs from what the program has. */
+static void compare(struct decision *decision, const struct decide_node_values *program)
+{
+    struct decide_node_values decided;
+    memset(&decision->wanted, 0, sizeof decision->wanted);
+    if (!decision->verdict.change)
+        return;
+    decide_node_gather(decision->verdict.attributes, decision->verdict.config.numAttrs, &decided);
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        struct decide_node_value value = decide_node_default(setting);
+        struct decide_node_value own = value;
+        if (!(DECIDE_NODE_SETTINGS & bit(setting)))
+            continue;
+        if (decided.present & bit(setting))
+            value = decided.of[setting];
+        if (program->present & bit(setting))
+            own = program->of[setting];
+        /* A value that the program cannot be asked about is set even if it is the default. */
+        if (decide_node_value_same(&value, &own) &&
+            !((decided.present & ~program->present) & bit(setting)))
+            continue;
+        decision->wanted.of[setting] = value;
+        decision->wanted.present |= (uint16_t)bit(setting);
+    }
+}
+
+/* program: what the program itself has set on the node. */
+static void decide(struct decision *decision, const struct cuda_kernel_node_params *parameters,
+                   const char *library, bool cooperative, const struct decide_node_values *program)
+{
+    unsigned count = 0;
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        struct decide_node_value none = decide_node_default(setting);
+        if ((program->present & bit(setting)) &&
+            !decide_node_value_same(&program->of[setting], &none))
+            decision->attributes[count++] = decide_node_attribute(setting, &program->of[setting]);
+    }
+    decision->config = (CUlaunchConfig){
+        .gridDimX = parameters->grid_x,
+        .gridDimY = parameters->grid_y,
+        .gridDimZ = parameters->grid_z,
+        .blockDimX = parameters->block_x,
+        .blockDimY = parameters->block_y,
+        .blockDimZ = parameters->block_z,
+        .sharedMemBytes = parameters->shared_memory,
+        .attrs = count ? (CUlaunchAttribute *)(void *)decision->attributes : NULL,
+        .numAttrs = count,
+    };
+    decision->launch = (struct decide_launch){
+        .function = (CUfunction)decide_node_function(parameters),
+        .config = &decision->config,
+        .cooperative = cooperative,
+        .library = library,
+    };
+    decide_node(&decision->launch, &decision->verdict);
+    compare(decision, program);
+}
+
+/* ---- Making it so ------------------------------------------------------------------------------
+ */
+
+static const struct decide_node_value *value_of(const struct decide_node_values *values,
+                                                unsigned setting)
+{
+    return values->present & bit(setting) ? &values->of[setting] : NULL;
+}
+
+/*
+ * Takes settings back to what the program has, as far as the node is known to have another value.
+ * What cannot be taken back stays in the injection.
+ */
+static void take_back(CUgraphNode node, struct decide_node_injection *injection, uint32_t settings)
+{
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        if (!(injection->settings & settings & bit(setting)))
+            continue;
+        if (decide_node_write(node, setting, &injection->program[setting]) == CUDA_SUCCESS)
+            injection->settings &= (uint16_t)~bit(setting);
+        else
+            report_log_once(REPORT_LOG_WARN, "%s could not be taken back from a graph node",
+                            policy_setting_key(setting));
+    }
+}
+
+/* Writes the wanted values over those that the node has now. Stops at the first refusal. */
+static CUresult write_wanted(CUgraphNode node, const struct decide_node_values *wanted,
+                             const struct decide_node_values *now,
+                             const struct decide_node_values *program,
+                             struct decide_node_injection *injection)
+{
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        const struct decide_node_value *value = value_of(wanted, setting);
+        const struct decide_node_value *present = value_of(now, setting);
+        if (!value)
+            continue;
+        if (!present || !decide_node_value_same(value, present)) {
+            CUresult result = decide_node_write(node, setting, value);
+            if (result != CUDA_SUCCESS)
+                return result;
+        }
+        const struct decide_node_value *own = value_of(program, setting);
+        injection->program[setting] = own ? *own : decide_node_default(setting);
+        injection->settings |= (uint16_t)bit(setting);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The engine has to hear that nothing was changed; it takes only errors for it that a changed
+ * launch can come back with. */
+static void tell_refused(struct decision *decision, CUresult result)
+{
+    if (!decide_launch_refused(&decision->launch, &decision->verdict, result) &&
+        !decide_launch_refused(&decision->launch, &decision->verdict, CUDA_ERROR_NOT_SUPPORTED))
+        return;
+    decide_launch_repeated(&decision->launch, &decision->verdict, CUDA_SUCCESS);
+}
+
+static void make_so(CUgraphNode node, struct decision *decision,
+                    const struct decide_node_values *now, const struct decide_node_values *program,
+                    struct decide_node_injection *injection)
+{
+    take_back(node, injection, ~(uint32_t)decision->wanted.present);
+    if (!decision->verdict.change)
+        return;
+    CUresult result = write_wanted(node, &decision->wanted, now, program, injection);
+    if (result == CUDA_SUCCESS) {
+        decide_launch_accepted(&decision->launch, &decision->verdict);
+        return;
+    }
+    take_back(node, injection, ~0u);
+    tell_refused(decision, result);
+}
+
+/* ---- Explicit nodes ----------------------------------------------------------------------------
+ */
+
+/* Decides about a node anew. What the program has is what the node has, but for our injections. */
+static void decide_again(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
+                         struct decide_node_facts *facts)
+{
+    struct decision decision;
+    struct decide_node_values now, program;
+    decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
+    program = now;
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        if (!(facts->injection.settings & bit(setting)))
+            continue;
+        program.of[setting] = facts->injection.program[setting];
+        program.present |= (uint16_t)bit(setting);
+    }
+    decide(&decision, parameters, facts->library, decide_node_is_cooperative(node), &program);
+    make_so(node, &decision, &now, &program, &facts->injection);
+    facts->cell = decision.verdict.cell;
+}
+
+void decide_node_added(CUgraph graph, CUgraphNode node,
+                       const struct cuda_kernel_node_params *parameters, const char *library)
+{
+    struct decision decision;
+    struct decide_node_values program = {0};
+    struct decide_node_facts facts = {.library = library};
+    /* Nobody has set anything on it: only what is to be changed need be asked. */
+    decide(&decision, parameters, library, false, &program);
+    if (decision.wanted.present) {
+        decide_node_read(node, decision.wanted.present, &program);
+        make_so(node, &decision, &program, &program, &facts.injection);
+    } else if (decision.verdict.change) {
+        decide_launch_accepted(&decision.launch, &decision.verdict);
+    }
+    facts.cell = decision.verdict.cell;
+    facts.kernel = decide_node_kernel(decide_node_function(parameters), library);
+    decide_nodes_enter(graph, node, &facts);
+    report_count_launch(facts.cell, REPORT_LAUNCH_NODE, 1);
+}
+
+void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
+                         const char *library)
+{
+    struct decide_node_facts facts;
+    decide_nodes_find(node, &facts);
+    facts.library = library;
+    facts.kernel = decide_node_kernel(decide_node_function(parameters), library);
+    decide_again(node, parameters, &facts);
+    decide_nodes_change(node, &facts);
+    report_count_launch(facts.cell, REPORT_LAUNCH_NODE, 1);
+}
+
+/* After the program touched the attributes of a known node. */
+static void attributes_touched(CUgraphNode node, struct decide_node_facts *facts)
+{
+    struct cuda_kernel_node_params parameters;
+    memset(&parameters, 0, sizeof parameters);
+    if ((decide_rules_count() || facts->injection.settings) &&
+        cuda_driver.cuGraphKernelNodeGetParams &&
+        cuda_driver.cuGraphKernelNodeGetParams(node, &parameters) == CUDA_SUCCESS)
+        decide_again(node, &parameters, facts);
+    decide_nodes_change(node, facts);
+}
+
+void decide_node_attribute_set(CUgraphNode node, int attribute)
+{
+    struct decide_node_facts facts;
+    int setting = decide_node_setting_of(attribute);
+    if ((setting < 0 && attribute >= 0) || !decide_nodes_find(node, &facts))
+        return;
+    facts.injection.settings &= setting < 0 ? 0 : (uint16_t)~bit((unsigned)setting);
+    attributes_touched(node, &facts);
+}
+
+void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source)
+{
+    struct decide_node_facts facts, from;
+    if (destination == source || !decide_nodes_find(destination, &facts))
+        return;
+    decide_nodes_find(source, &from);
+    facts.injection = from.injection;
+    attributes_touched(destination, &facts);
+}
+
+/* ---- Captured nodes ----------------------------------------------------------------------------
+ */
+
+/* What the stream gives to a captured launch that does not have the attribute itself. */
+static void read_stream(const struct decide_launch *launch, struct decide_node_values *values)
+{
+    uint32_t words[DECIDE_STREAM_SLOTS];
+    memset(values, 0, sizeof *values);
+    if (!decide_stream_words(launch->config->hStream, launch->per_thread_default, words))
+        return;
+    for (enum decide_stream_slot slot = 0; slot < DECIDE_STREAM_SLOTS; slot++) {
+        enum policy_setting setting = decide_stream_slot_setting(slot);
+        values->of[setting].words[0] = words[slot];
+        values->present |= (uint16_t)bit(setting);
+    }
+}
+
+/* What the capture would have put into the node without our change of the launch: the launch's own
+ * attribute, else the stream's, else the default. */
+static void note_injection(const struct decide_launch *launch, const struct decide_verdict *verdict,
+                           struct decide_node_injection *injection)
+{
+    struct decide_node_values own, made, stream;
+    decide_node_gather((const struct cuda_launch_attribute *)(const void *)launch->config->attrs,
+                       launch->config->numAttrs, &own);
+    decide_node_gather(verdict->attributes, verdict->config.numAttrs, &made);
+    read_stream(launch, &stream);
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        if (!(DECIDE_NODE_SETTINGS & bit(setting)))
+            continue;
+        struct decide_node_value without = decide_node_default(setting);
+        if (stream.present & bit(setting))
+            without = stream.of[setting];
+        struct decide_node_value with = without;
+        if (own.present & bit(setting))
+            without = own.of[setting];
+        if (made.present & bit(setting))
+            with = made.of[setting];
+        if (decide_node_value_same(&with, &without))
+            continue;
+        injection->program[setting] = without;
+        injection->settings |= (uint16_t)bit(setting);
+    }
+}
+
+void decide_captured(const struct decide_launch *launch, const struct decide_verdict *verdict)
+{
+    CUstream stream = launch->config->hStream;
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    CUgraph graph = NULL;
+    const CUgraphNode *dependencies = NULL;
+    size_t count = 0;
+    if (!stream && launch->per_thread_default)
+        stream = CU_STREAM_PER_THREAD;
+    /* After a launch the stream depends on its node alone. */
+    if (!cuda_driver.cuStreamGetCaptureInfo ||
+        cuda_driver.cuStreamGetCaptureInfo(stream, &status, &id, &graph, &dependencies, &count) !=
+            CUDA_SUCCESS ||
+        status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1 || !graph)
+        return;
+    struct decide_node_facts facts = {.cell = verdict->cell, .library = launch->library};
+    facts.kernel = decide_node_kernel(launch->function, launch->library);
+    if (verdict->change)
+        note_injection(launch, verdict, &facts.injection);
+    decide_nodes_enter(graph, dependencies[0], &facts);
+}
+
+void decide_node_gone(CUgraphNode node)
+{
+    decide_nodes_forget(node);
+}
