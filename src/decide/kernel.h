@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_DECIDE_KERNEL_H
+#define CUDAPOLICY_DECIDE_KERNEL_H
+
+/*
+ * Kernels by name, and what is decided for them once: the plan, the kernel's number in the report
+ * and the cells that its launches are counted in.
+ *
+ * A kernel is what the report calls one: a mangled name. It outlives the modules that hold it, so
+ * that a module loaded again finds everything decided, and a reader never follows a dead pointer:
+ * kernels are never freed. A program that makes up a new name for each of its kernels pays with the
+ * length of the name and some 300 bytes for each.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decide/rules.h"
+#include "report/report.h"
+
+/* The outcome of one setting in a byte: outcome * 32 + reason. */
+#define DECIDE_RESULT(outcome, reason) ((uint8_t)((outcome) << 5 | (reason)))
+_Static_assert(REPORT_REASON_COUNT <= 32 && REPORT_OUTCOME_COUNT <= 8, "results fit a byte");
+
+/* The outcomes of all settings of a launch. */
+union decide_results {
+    uint8_t of[REPORT_SETTING_LIMIT]; /* by enum policy_setting */
+    uint64_t words[2];
+};
+_Static_assert((int)POLICY_SETTING_COUNT <= (int)REPORT_SETTING_LIMIT,
+               "every setting has a result");
+
+/* Which rule each result came from is told by the resolution and a bit a setting. */
+struct decide_cell {
+    union decide_results results;
+    const struct decide_resolution *resolution;
+    uint32_t from_stream; /* 1 << enum policy_setting: the result is that of a stream rule */
+    uint32_t detail;      /* error code of the driver, or 0 */
+    uint32_t number;      /* in the report */
+    struct decide_cell *next;
+};
+
+struct decide_kernel;
+
+/* A kernel as one library launches it. */
+struct decide_variant {
+    struct decide_kernel *kernel;
+    struct decide_plan *plan;
+    const char *library; /* interned; NULL: not known */
+    bool any_library;    /* no rule asks about the library: this variant serves all callers */
+    uint32_t number;     /* of the kernel in the report */
+    _Atomic uint32_t
+        refused; /* 1 << enum policy_setting: the driver refused it, do not try again */
+    _Atomic uint32_t refused_result; /* the error code */
+    _Atomic(struct decide_cell *) cells;
+    _Atomic uint32_t cell_count;
+    struct decide_variant *next;
+};
+
+struct decide_kernel {
+    uint64_t hash;
+    char *mangled; /* NULL: the kernel of all functions whose name is not known */
+    bool by_library;
+    _Atomic(struct decide_variant *) variants;
+    uint16_t candidate_count; /* rules whose name and not_name hold, in file order */
+    struct decide_rule **candidates;
+    struct decide_kernel *next;
+};
+
+/* Forgets all kernels; those who hold one keep it. No other thread may exist. */
+void decide_kernel_start(void);
+
+/* The kernel of a name, made at first sight; NULL name: that of the nameless. NULL when memory is
+ * short. Locks, allocates, demangles. */
+struct decide_kernel *decide_kernel_of(const char *mangled);
+
+/* The kernel for a caller's library, made (and entered in the report) at first sight. NULL when
+ * memory is short. Locks at first sight only. */
+struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const char *library);
+
+/* The report's cell for a launch of the variant that came out like this. Launch path: locks at the
+ * first sight of a combination only. */
+uint32_t decide_kernel_cell(struct decide_variant *variant,
+                            const struct decide_resolution *resolution,
+                            const union decide_results *results, uint32_t from_stream,
+                            uint32_t detail);
+
+#endif

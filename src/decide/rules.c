@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide/rules.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decide/selectors.h"
+
+static struct {
+    const struct policy *policy;
+    struct decide_rule *list;
+    size_t count;
+} rules;
+
+static pthread_mutex_t plans_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct decide_plan *plans;
+
+/* Serves when memory is short. */
+static struct decide_plan no_plan;
+
+/* ---- The start ---------------------------------------------------------------------------------
+ */
+
+static unsigned needs_of(const struct policy_selectors *selectors)
+{
+    unsigned needs = 0;
+    if (selectors->grid_blocks.count || selectors->block_threads.count ||
+        selectors->shared_memory.count)
+        needs |= DECIDE_NEED_SHAPE;
+    if (selectors->captured != POLICY_CHOICE_ANY)
+        needs |= DECIDE_NEED_CAPTURED;
+    if (selectors->device.count)
+        needs |= DECIDE_NEED_DEVICE;
+    if (selectors->stream.count)
+        needs |= DECIDE_NEED_STREAM;
+    if (selectors->launch_stream.count)
+        needs |= DECIDE_NEED_ORDER;
+    return needs;
+}
+
+static unsigned groups_of(const struct policy_rule *rule)
+{
+    unsigned groups = 0;
+    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
+        if (rule->settings[setting].action != POLICY_ACTION_ABSENT)
+            groups |= 1u << policy_setting_group(setting);
+    return groups;
+}
+
+/* The stream rules that a kernel rule names, as indices. False when memory is short. */
+static bool find_streams(struct decide_rule *rule, const struct policy *policy)
+{
+    const struct policy_globs *names = &rule->rule->selectors.stream;
+    if (names->count == 0)
+        return true;
+    uint16_t *streams = calloc(names->count, sizeof *streams);
+    if (!streams)
+        return false;
+    rule->streams = streams;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        if (policy->rules[i].section != POLICY_SECTION_STREAM)
+            continue;
+        for (size_t j = 0; j < names->count && rule->stream_count < names->count; j++)
+            if (strcmp(policy->rules[i].name, names->patterns[j]) == 0) {
+                streams[rule->stream_count++] = policy->rules[i].index;
+                break;
+            }
+    }
+    return true;
+}
+
+/* What an earlier start made is left to those who may still hold it; it is as large as the policy.
+ */
+bool decide_rules_start(const struct policy *policy, const struct decide_process *process)
+{
+    pthread_mutex_init(&plans_mutex, NULL);
+    rules.policy = policy;
+    rules.count = 0;
+    rules.list = NULL;
+    if (!policy || policy->rule_count == 0)
+        return true;
+    rules.list = calloc(policy->rule_count, sizeof *rules.list);
+    if (!rules.list)
+        return false;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        if (rule->section != POLICY_SECTION_KERNEL ||
+            !decide_selectors_hold_here(&rule->selectors, process))
+            continue;
+        struct decide_rule *prepared = &rules.list[rules.count++];
+        prepared->rule = rule;
+        prepared->needs = needs_of(&rule->selectors);
+        prepared->groups = groups_of(rule);
+        prepared->by_library = rule->selectors.library.count || rule->selectors.not_library.count;
+        if (!find_streams(prepared, policy)) {
+            rules.count = 0;
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t decide_rules_count(void)
+{
+    return rules.count;
+}
+
+struct decide_rule *decide_rules_at(size_t index)
+{
+    return &rules.list[index];
+}
+
+const struct policy_rule *decide_rules_policy_rule(uint16_t index)
+{
+    return &rules.policy->rules[index];
+}
+
+/* ---- Plans -------------------------------------------------------------------------------------
+ */
+
+/*
+ * Copies the rules that can come to anything: a rule that asks nothing about the launch settles its
+ * groups for all launches, so later rules for these groups cannot win. Returns their number.
+ */
+static size_t reachable(struct decide_rule *const *from, size_t count, struct decide_rule **to)
+{
+    unsigned settled = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct decide_rule *rule = from[i];
+        if ((rule->groups & ~settled) || (rule->rule->final && rule->needs))
+            to[kept++] = rule;
+        if (rule->needs)
+            continue;
+        settled |= rule->groups;
+        if (rule->rule->final || settled == (1u << POLICY_GROUP_COUNT) - 1)
+            break;
+    }
+    return kept;
+}
+
+static struct decide_plan *plan_new(struct decide_rule *const *list, size_t count)
+{
+    struct decide_plan *plan = calloc(1, sizeof *plan + count * sizeof plan->rules[0]);
+    if (!plan)
+        return NULL;
+    plan->count = (uint16_t)count;
+    for (size_t i = 0; i < count; i++) {
+        plan->rules[i] = list[i];
+        plan->needs |= list[i]->needs;
+    }
+    return plan;
+}
+
+static struct decide_plan *plan_intern(struct decide_rule *const *list, size_t count)
+{
+    struct decide_plan *plan;
+    pthread_mutex_lock(&plans_mutex);
+    for (plan = plans; plan; plan = plan->next)
+        if (plan->count == count &&
+            (count == 0 || memcmp(plan->rules, list, count * sizeof *list) == 0))
+            break;
+    if (!plan && (plan = plan_new(list, count))) {
+        plan->next = plans;
+        plans = plan;
+    }
+    pthread_mutex_unlock(&plans_mutex);
+    return plan ? plan : &no_plan;
+}
+
+struct decide_plan *decide_plan_of(struct decide_rule *const *list, size_t count)
+{
+    struct decide_rule *few[32];
+    struct decide_rule **kept = few;
+    if (count > sizeof few / sizeof *few && !(kept = malloc(count * sizeof *kept)))
+        return &no_plan;
+    struct decide_plan *plan = plan_intern(kept, reachable(list, count, kept));
+    if (kept != few)
+        free(kept);
+    return plan;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide/selectors.h"
+
+#include "policy/glob.h"
+
+static bool any_glob(const struct policy_globs *globs, const char *text)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        if (glob_matches(globs->patterns[i], text))
+            return true;
+    return false;
+}
+
+static bool known_and_in(const struct policy_ranges *ranges, int64_t value)
+{
+    return ranges->count == 0 || (value >= 0 && policy_ranges_hold(ranges, value));
+}
+
+bool decide_selectors_hold_here(const struct policy_selectors *selectors,
+                                const struct decide_process *process)
+{
+    return known_and_in(&selectors->rank, process->rank) &&
+           known_and_in(&selectors->local_rank, process->local_rank) &&
+           known_and_in(&selectors->world_size, process->world_size) &&
+           (selectors->host.count == 0 ||
+            (process->host && any_glob(&selectors->host, process->host)));
+}
+
+bool decide_selectors_hold_library(const struct policy_selectors *selectors, const char *library)
+{
+    if (!library)
+        return selectors->library.count == 0;
+    return (selectors->library.count == 0 || any_glob(&selectors->library, library)) &&
+           !any_glob(&selectors->not_library, library);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide/start.h"
+
+#include "decide/cluster.h"
+#include "decide/decide.h"
+#include "decide/device.h"
+#include "decide/function.h"
+#include "decide/graph.h"
+#include "decide/kernel.h"
+#include "decide/launch_stream.h"
+#include "decide/rules.h"
+#include "decide/setting.h"
+#include "decide/stream.h"
+
+struct decide_start_state decide_start_state;
+
+/* Also in a child after fork: every lock is made anew, every handle of the parent's driver
+ * forgotten. */
+void decide_start(const struct policy *policy, const struct decide_process *process,
+                  enum policy_mode mode)
+{
+    decide_setting_start();
+    decide_device_start(policy);
+    decide_function_start();
+    decide_cluster_start();
+    decide_kernel_start();
+    decide_resolve_start();
+    decide_launch_stream_start();
+    if (!decide_rules_start(policy, process))
+        report_note("error", "kernel rules are not applied: out of memory");
+    decide_stream_start(policy, process, mode);
+    decide_graph_start();
+    decide_start_state.merges = decide_stream_merges_exist();
+}
+
+void decide_context_gone(CUcontext context)
+{
+    decide_function_context_gone(context);
+    decide_stream_context_gone(context);
+    decide_graph_context_gone(context);
+}
