@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cudapolicy check: is a policy right? */
+
+#include "command.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "json_output.h"
+#include "policy_input.h"
+
+static int check_main(const struct command *command, int argc, char **argv);
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "check policy files, with the place of every mistake",
+    .usage = "[OPTION]... FILE...",
+    .help = "Reads each policy file and prints every error and warning in it on standard output,\n"
+            "as FILE:LINE:COLUMN: error: MESSAGE. '-' is standard input.\n\n"
+            "Options:\n"
+            "  -q, --quiet   print errors only: no warnings, no verdict\n"
+            "      --werror  a warning is a failure too\n"
+            "      --json    print the diagnostics as one JSON document\n"
+            "  -h, --help    print this help\n\n"
+            "Exit status: 0 when every file is right, 1 when one is wrong or cannot be read,\n"
+            "64 when the command line is wrong.\n\n"
+            "Examples:\n"
+            "  cudapolicy check policy.ini\n"
+            "  cudapolicy check --werror site/*.ini\n"
+            "  cudapolicy check --json policy.ini | jq '.files[].diagnostics[].message'\n",
+    .main = check_main,
+};
+
+enum {
+    OPTION_WERROR = COMMAND_OPTION_LONG,
+    OPTION_JSON,
+};
+
+struct check_options {
+    bool quiet, werror, json;
+};
+
+static json_t *diagnostic_json(const struct policy_diagnostic *diagnostic)
+{
+    return json_pack("{s:s, s:I, s:I, s:o}", "severity",
+                     diagnostic->severity == POLICY_ERROR ? "error" : "warning", "line",
+                     (json_int_t)diagnostic->place.line, "column",
+                     (json_int_t)diagnostic->place.column, "message",
+                     json_output_string(diagnostic->message));
+}
+
+static json_t *file_json(const char *file, struct policy_diagnostics *diagnostics,
+                         const struct policy *policy)
+{
+    json_t *list = json_array();
+
+    policy_diagnostics_sort(diagnostics);
+    for (size_t i = 0; i < diagnostics->count; i++) {
+        json_array_append_new(list, diagnostic_json(&diagnostics->items[i]));
+    }
+    return json_pack("{s:o, s:b, s:I, s:I, s:I, s:o}", "file", json_output_string(file), "valid",
+                     policy != NULL, "rules", (json_int_t)(policy != NULL ? policy->rule_count : 0),
+                     "errors", (json_int_t)diagnostics->error_count, "warnings",
+                     (json_int_t)diagnostics->warning_count, "diagnostics", list);
+}
+
+/* Takes the warnings out of the list. */
+static void drop_warnings(struct policy_diagnostics *diagnostics)
+{
+    struct policy_diagnostic *items = diagnostics->items;
+    size_t kept = 0;
+
+    policy_diagnostics_sort(diagnostics);
+    for (size_t i = 0; i < diagnostics->count; i++) {
+        if (items[i].severity == POLICY_ERROR) {
+            items[kept++] = items[i];
+        } else {
+            free(items[i].message);
+        }
+    }
+    diagnostics->count = kept;
+    diagnostics->warning_count = 0;
+}
+
+static void print_verdict(const char *file, const struct policy *policy, size_t warnings)
+{
+    size_t kernel_rules = 0;
+
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        kernel_rules += policy->rules[i].section == POLICY_SECTION_KERNEL;
+    }
+    printf("%s: ok: %zu kernel and %zu stream rules, %zu warnings\n", file, kernel_rules,
+           policy->rule_count - kernel_rules, warnings);
+}
+
+/* Checks one file; true when it is right. list: where its JSON goes, or NULL. */
+static bool check_file(const char *file, const struct check_options *options, json_t *list)
+{
+    struct policy_diagnostics diagnostics;
+    struct policy *policy;
+    bool right;
+
+    policy_diagnostics_init(&diagnostics);
+    policy = policy_input_load(file, &diagnostics);
+    right = policy != NULL && !(options->werror && diagnostics.warning_count > 0);
+    if (list != NULL) {
+        json_array_append_new(list, file_json(file, &diagnostics, policy));
+    } else {
+        if (options->quiet && !options->werror) {
+            drop_warnings(&diagnostics);
+        }
+        policy_diagnostics_print(&diagnostics, stdout);
+        if (policy != NULL && !options->quiet) {
+            print_verdict(file, policy, diagnostics.warning_count);
+        }
+    }
+    policy_free(policy);
+    policy_diagnostics_release(&diagnostics);
+    return right;
+}
+
+static int check_files(const struct check_options *options, int count, char **files)
+{
+    json_t *list = options->json ? json_array() : NULL;
+    bool right = true;
+
+    for (int i = 0; i < count; i++) {
+        right = check_file(files[i], options, list) && right;
+    }
+    if (list != NULL) {
+        json_output_print(json_pack("{s:b, s:o}", "valid", right, "files", list), stdout);
+    }
+    return command_finish(right ? COMMAND_SUCCESS : COMMAND_FAILURE);
+}
+
+static int check_main(const struct command *command, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"quiet", no_argument, NULL, 'q'},
+        {"werror", no_argument, NULL, OPTION_WERROR},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    struct check_options options = {0};
+    int option;
+
+    while ((option = command_option(command, argc, argv, ":qh", long_options)) != -1) {
+        switch (option) {
+        case 'q':
+            options.quiet = true;
+            break;
+        case OPTION_WERROR:
+            options.werror = true;
+            break;
+        case OPTION_JSON:
+            options.json = true;
+            break;
+        case 'h':
+            return command_help(command);
+        default:
+            return COMMAND_USAGE;
+        }
+    }
+    if (optind == argc) {
+        return command_usage_error(command, "no policy file given");
+    }
+    return check_files(&options, argc - optind, argv + optind);
+}

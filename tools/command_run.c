@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cudapolicy run: a program under a policy, then what became of it. */
+
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "json_output.h"
+#include "memory.h"
+#include "policy_input.h"
+#include "reach.h"
+#include "report/log.h"
+#include "summary.h"
+
+static int run_main(const struct command *command, int argc, char **argv);
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "run a program under a policy and say what was applied",
+    .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+    .help =
+        "Checks the policy, runs PROGRAM with libcudapolicy.so preloaded into it and its "
+        "children,\n"
+        "and prints on standard error what became of each rule. Standard output, signals and the\n"
+        "exit status are the program's own. A policy with a mistake is not run.\n\n"
+        "Options:\n"
+        "  -p, --policy FILE        the policy (default: $CUDAPOLICY_FILE)\n"
+        "  -m, --mode MODE          enforce, observe (decide and report, change nothing) or off;\n"
+        "                           beats the policy and $CUDAPOLICY_MODE\n"
+        "  -r, --report FILE        write the report of the job, all its processes, as JSON\n"
+        "      --report-folder DIR  keep each process's own report, in a new folder in DIR; for\n"
+        "                           jobs of several hosts, a folder that all of them see\n"
+        "      --strict             a process to which the policy cannot be attached ends with\n"
+        "                           status 78 before its first CUDA call\n"
+        "      --log LEVEL          error, warn, info or debug\n"
+        "      --library PATH       libcudapolicy.so (default: $CUDAPOLICY_LIBRARY, else the one\n"
+        "                           that belongs to this command)\n"
+        "      --kernels            list all kernels too\n"
+        "  -w, --wide               do not shorten names to the terminal's width\n"
+        "  -q, --quiet              print no summary\n"
+        "      --json               print the summary as JSON, on standard error\n"
+        "  -h, --help               print this help\n\n"
+        "Exit status: the program's; 128+N when signal N ended it; 125 when cudapolicy itself\n"
+        "failed or the policy is wrong, 126 when the program cannot be executed, 127 when it is\n"
+        "not found; 64 when the command line is wrong.\n\n"
+        "Examples:\n"
+        "  cudapolicy run -p policy.ini -- ./app --size 4096\n"
+        "  cudapolicy run -p policy.ini --mode observe -- python train.py\n"
+        "  cudapolicy run -p policy.ini --report job.json -- mpirun -n 4 ./app\n",
+    .main = run_main,
+};
+
+enum {
+    OPTION_REPORT_FOLDER = COMMAND_OPTION_LONG,
+    OPTION_STRICT,
+    OPTION_LOG,
+    OPTION_LIBRARY,
+    OPTION_KERNELS,
+    OPTION_JSON,
+};
+
+struct run_options {
+    struct job job;
+    struct summary_options summary;
+    const char *report;
+    bool quiet, json;
+};
+
+/* Takes one option; false after a mistake, with its message printed. */
+static bool take_option(const struct command *command, int option, struct run_options *options)
+{
+    enum policy_mode mode;
+    enum report_log_level level;
+
+    switch (option) {
+    case 'p':
+        options->job.policy = optarg;
+        return true;
+    case 'm':
+        options->job.mode = optarg;
+        if (!policy_mode_parse(optarg, &mode)) {
+            command_usage_error(command, "'%s' is no mode: enforce, observe or off", optarg);
+            return false;
+        }
+        return true;
+    case 'r':
+        options->report = optarg;
+        return true;
+    case OPTION_REPORT_FOLDER:
+        options->job.folder_given = optarg;
+        return true;
+    case OPTION_STRICT:
+        options->job.strict = true;
+        return true;
+    case OPTION_LOG:
+        options->job.log = optarg;
+        if (!report_log_level_parse(optarg, &level)) {
+            command_usage_error(command, "'%s' is no level: error, warn, info or debug", optarg);
+            return false;
+        }
+        return true;
+    case OPTION_LIBRARY:
+        options->job.library = optarg;
+        return true;
+    case OPTION_KERNELS:
+        options->summary.kernels = true;
+        return true;
+    case 'w':
+        options->summary.wide = true;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    case OPTION_JSON:
+        options->json = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The mode in which the job ran. */
+static enum policy_mode effective_mode(const struct job *job, const struct policy *policy)
+{
+    const char *variable = getenv("CUDAPOLICY_MODE");
+    enum policy_mode mode = policy->mode;
+
+    if (job->mode != NULL) {
+        policy_mode_parse(job->mode, &mode);
+    } else if (variable != NULL) {
+        policy_mode_parse(variable, &mode);
+    }
+    return mode;
+}
+
+/* One line instead of the tables when no process left a report. */
+static void print_nothing_seen(const struct run_options *options, const struct policy *policy,
+                               const char *program)
+{
+    char *reason;
+
+    if (effective_mode(&options->job, policy) == POLICY_MODE_OFF) {
+        command_error("the mode is off: nothing was seen or changed");
+        return;
+    }
+    reason = reach_explain(program);
+    command_error("no kernel launch of '%s' was seen: %s", program, reason);
+    free(reason);
+}
+
+static void print_summary(const struct run_options *options, const struct results *results,
+                          const struct policy *policy, const char *program)
+{
+    if (options->quiet) {
+        return;
+    }
+    if (options->json) {
+        json_output_print(summary_json(results, policy), stderr);
+    } else if (results->process_count == 0) {
+        print_nothing_seen(options, policy, program);
+    } else {
+        summary_print(results, policy, &options->summary, stderr);
+    }
+}
+
+/* Opened before the program runs, so that a mistyped name costs no run. */
+static FILE *open_report(const char *path)
+{
+    FILE *file = fopen(path, "we");
+
+    if (file == NULL) {
+        command_error("cannot write '%s': %s", path, strerror(errno));
+    }
+    return file;
+}
+
+static void write_report(const struct results *results, const struct policy *policy, FILE *file,
+                         const char *path)
+{
+    bool written;
+
+    json_output_print(summary_job_json(results, policy), file);
+    written = !ferror(file);
+    if (fclose(file) != 0 || !written) {
+        command_error("cannot write '%s': %s", path, strerror(errno));
+    }
+}
+
+static int run(struct run_options *options, const struct policy *policy, char **argv)
+{
+    struct results results = {0};
+    FILE *report = NULL;
+    int status;
+
+    if (options->report != NULL && (report = open_report(options->report)) == NULL) {
+        return COMMAND_RUN_FAILED;
+    }
+    status = job_run(&options->job, argv);
+    if (options->job.started) {
+        job_collect(&options->job, &results);
+        print_summary(options, &results, policy, argv[0]);
+    }
+    if (report != NULL) {
+        write_report(&results, policy, report, options->report);
+    }
+    job_release(&options->job);
+    results_release(&results);
+    return status;
+}
+
+static int run_main(const struct command *command, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"policy", required_argument, NULL, 'p'},
+        {"mode", required_argument, NULL, 'm'},
+        {"report", required_argument, NULL, 'r'},
+        {"report-folder", required_argument, NULL, OPTION_REPORT_FOLDER},
+        {"strict", no_argument, NULL, OPTION_STRICT},
+        {"log", required_argument, NULL, OPTION_LOG},
+        {"library", required_argument, NULL, OPTION_LIBRARY},
+        {"kernels", no_argument, NULL, OPTION_KERNELS},
+        {"wide", no_argument, NULL, 'w'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    struct run_options options = {0};
+    struct policy *policy;
+    int option, status;
+
+    while ((option = command_option(command, argc, argv, "+:p:m:r:wqh", long_options)) != -1) {
+        if (option == 'h') {
+            return command_help(command);
+        }
+        if (!take_option(command, option, &options)) {
+            return COMMAND_USAGE;
+        }
+    }
+    if (optind == argc) {
+        return command_usage_error(command, "no program given");
+    }
+    if (options.job.policy == NULL) {
+        options.job.policy = getenv("CUDAPOLICY_FILE");
+    }
+    if (options.job.policy == NULL || options.job.policy[0] == '\0') {
+        return command_usage_error(command, "no policy: give one with -p, or in CUDAPOLICY_FILE");
+    }
+    memory_failure_status = COMMAND_RUN_FAILED;
+    policy = policy_input_require(options.job.policy, !options.quiet);
+    if (policy == NULL) {
+        command_error("the policy is wrong; '%s' was not started", argv[optind]);
+        return COMMAND_RUN_FAILED;
+    }
+    status = run(&options, policy, argv + optind);
+    policy_free(policy);
+    return status;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cudapolicy show: the machine's devices, and the lists that stand once in the code. */
+
+#include "command.h"
+
+#include <string.h>
+
+#include "devices.h"
+#include "json_output.h"
+#include "policy/vocabulary.h"
+#include "report/outcome.h"
+#include "table.h"
+
+static int show_main(const struct command *command, int argc, char **argv);
+
+const struct command command_show = {
+    .name = "show",
+    .summary = "show devices, or what a policy may say",
+    .usage = "[OPTION]...",
+    .help = "Without a choice, shows the version, the driver and the devices. Where there is no\n"
+            "driver or no GPU, it says so, and that is no error.\n\n"
+            "Options:\n"
+            "      --devices       the driver and the devices\n"
+            "      --settings      sections, selectors and settings of the policy language\n"
+            "      --entry-points  the functions of CUDA that are wrapped\n"
+            "      --reasons       outcomes of a setting, and reasons for a refusal\n"
+            "      --json          print as JSON\n"
+            "  -w, --wide          do not shorten to the terminal's width\n"
+            "  -h, --help          print this help\n\n"
+            "Exit status: 0, or 64 when the command line is wrong.\n\n"
+            "Examples:\n"
+            "  cudapolicy show\n"
+            "  cudapolicy show --settings --wide\n"
+            "  cudapolicy show --devices --json | jq '.devices[].mem_sync_domains'\n",
+    .main = show_main,
+};
+
+enum {
+    OPTION_DEVICES = COMMAND_OPTION_LONG,
+    OPTION_SETTINGS,
+    OPTION_ENTRY_POINTS,
+    OPTION_REASONS,
+    OPTION_JSON,
+};
+
+static void print_device_table(const struct devices *devices, bool wide)
+{
+    struct table *table = table_new();
+
+    table_column(table, "device", TABLE_RIGHT, false);
+    table_column(table, "name", TABLE_LEFT, true);
+    table_column(table, "capability", TABLE_LEFT, false);
+    table_column(table, "SMs", TABLE_RIGHT, false);
+    table_column(table, "domains", TABLE_RIGHT, false);
+    table_column(table, "clusters", TABLE_LEFT, false);
+    table_column(table, "PCI", TABLE_LEFT, false);
+    table_column(table, "UUID", TABLE_LEFT, true);
+    for (size_t i = 0; i < devices->count; i++) {
+        const struct device *device = &devices->list[i];
+
+        table_cell(table, "%zu", i);
+        table_cell(table, "%s", device->name);
+        table_cell(table, "%d.%d", device->compute_major, device->compute_minor);
+        table_cell(table, "%d", device->multiprocessors);
+        table_cell(table, "%d", device->mem_sync_domains);
+        /* 8 is what CUDA promises wherever there are clusters; more depends on the kernel. */
+        table_cell(table, "%s", device->clusters ? "up to 8" : "no");
+        table_cell(table, "%s", device->pci);
+        table_cell(table, "%s", device->uuid);
+    }
+    table_print(table, stdout, wide, "");
+    table_free(table);
+}
+
+static void print_devices(bool wide)
+{
+    struct devices devices;
+
+    devices_read(&devices);
+    printf("cudapolicy %s\n", CUDAPOLICY_VERSION);
+    if (devices.driver_version != 0) {
+        printf("driver for CUDA %d.%d\n", devices.driver_version / 1000,
+               devices.driver_version % 1000 / 10);
+    }
+    if (devices.absent != NULL) {
+        printf("%s\n", devices.absent);
+    } else {
+        print_device_table(&devices, wide);
+        puts(
+            "domains: physical memory-synchronization domains. clusters: blocks in a thread block\n"
+            "cluster on any kernel; kernels may ask for the permission to use larger ones.");
+    }
+    devices_release(&devices);
+}
+
+static json_t *devices_json(void)
+{
+    struct devices devices;
+    json_t *list = json_array(), *document;
+
+    devices_read(&devices);
+    for (size_t i = 0; i < devices.count; i++) {
+        const struct device *device = &devices.list[i];
+
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:o, s:s, s:s, s:[i,i], s:i, s:i, s:b}", "index", (json_int_t)i,
+                      "name", json_output_string(device->name), "uuid", device->uuid, "pci",
+                      device->pci, "compute_capability", device->compute_major,
+                      device->compute_minor, "multiprocessors", device->multiprocessors,
+                      "mem_sync_domains", device->mem_sync_domains, "clusters", device->clusters));
+    }
+    document = json_pack("{s:s, s:i, s:o, s:o}", "version", CUDAPOLICY_VERSION, "driver_version",
+                         devices.driver_version, "absent",
+                         devices.absent != NULL ? json_output_string(devices.absent) : json_null(),
+                         "devices", list);
+    devices_release(&devices);
+    return document;
+}
+
+static const char *role_name(enum policy_role role)
+{
+    switch (role) {
+    case POLICY_ROLE_PROPERTY:
+        return "property";
+    case POLICY_ROLE_SELECTOR:
+        return "selector";
+    case POLICY_ROLE_SETTING:
+        return "setting";
+    case POLICY_ROLE_MODIFIER:
+        return "modifier";
+    }
+    return "?";
+}
+
+static json_t *words_json(enum policy_word_list list)
+{
+    size_t count;
+    const struct policy_word_entry *words = policy_vocabulary_words(&count);
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        if (list != POLICY_WORDS_NONE && words[i].list == list) {
+            json_array_append_new(
+                array, json_pack("{s:s, s:s}", "word", words[i].text, "help", words[i].help));
+        }
+    }
+    return array;
+}
+
+static json_t *settings_json(void)
+{
+    size_t section_count, key_count;
+    const struct policy_section_entry *sections = policy_vocabulary_sections(&section_count);
+    const struct policy_key_entry *keys = policy_vocabulary(&key_count);
+    json_t *array = json_array();
+
+    for (size_t s = 0; s < section_count; s++) {
+        for (size_t k = 0; k < key_count; k++) {
+            if ((keys[k].sections & 1U << sections[s].section) != 0) {
+                json_array_append_new(array,
+                                      json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o}", "section",
+                                                sections[s].text, "key", keys[k].text, "role",
+                                                role_name(keys[k].role), "values", keys[k].values,
+                                                "repeatable", keys[k].repeatable, "help",
+                                                keys[k].help, "words", words_json(keys[k].words)));
+            }
+        }
+    }
+    return array;
+}
+
+static void print_section(const struct policy_section_entry *section, bool wide)
+{
+    size_t count;
+    const struct policy_key_entry *keys = policy_vocabulary(&count);
+    struct table *table = table_new();
+
+    printf("[%s%s]  %s\n", section->text, section->named ? " NAME" : "", section->help);
+    table_column(table, "key", TABLE_LEFT, false);
+    table_column(table, "is a", TABLE_LEFT, false);
+    table_column(table, "value", TABLE_LEFT, false);
+    table_column(table, "meaning", TABLE_LEFT, false);
+    for (size_t i = 0; i < count; i++) {
+        if ((keys[i].sections & 1U << section->section) == 0) {
+            continue;
+        }
+        table_cell(table, "%s", keys[i].text);
+        table_cell(table, "%s", role_name(keys[i].role));
+        table_cell(table, "%s", keys[i].values[0] != '\0' ? keys[i].values : "-");
+        table_cell(table, "%s", keys[i].help);
+    }
+    table_print(table, stdout, wide, "  ");
+    table_free(table);
+}
+
+static void print_settings(bool wide)
+{
+    size_t count;
+    const struct policy_section_entry *sections = policy_vocabulary_sections(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        print_section(&sections[i], wide);
+        putchar('\n');
+    }
+    puts(
+        "Every setting also takes 'leave' (the search ends, the program's own value stays);\n"
+        "settings of kernels take 'unset' (the program's own value is taken away). A key that may\n"
+        "be repeated matches when one of its values does; different keys must all match.");
+}
+
+/* The columns of entries.def that are shown; its parameters are never expanded. */
+static const struct {
+    const char *symbol, *base, *variant;
+    int version;
+} entry_points[] = {
+#define DRIVER(symbol, base, version, variant, wrapper, parameters, arguments)                     \
+    {#symbol, base, #variant, version},
+#define RUNTIME(symbol, launches, wrapper, parameters, arguments) {#symbol, NULL, "runtime", 0},
+#include "preload/entries.def"
+};
+enum {
+    ENTRY_POINT_COUNT = sizeof entry_points / sizeof entry_points[0],
+};
+
+static const char *variant_text(const char *variant)
+{
+    if (strcmp(variant, "PLAIN") == 0) {
+        return "driver";
+    }
+    return strcmp(variant, "PTSZ") == 0 ? "driver, per-thread default stream" : variant;
+}
+
+static json_t *entry_points_json(void)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < ENTRY_POINT_COUNT; i++) {
+        json_array_append_new(array, json_pack("{s:s, s:s?, s:s, s:i}", "symbol",
+                                               entry_points[i].symbol, "base", entry_points[i].base,
+                                               "layer", variant_text(entry_points[i].variant),
+                                               "version", entry_points[i].version));
+    }
+    return array;
+}
+
+static void print_entry_points(bool wide)
+{
+    struct table *table = table_new();
+
+    table_column(table, "symbol", TABLE_LEFT, true);
+    table_column(table, "asked for as", TABLE_LEFT, true);
+    table_column(table, "since", TABLE_RIGHT, false);
+    table_column(table, "layer", TABLE_LEFT, false);
+    for (int i = 0; i < ENTRY_POINT_COUNT; i++) {
+        table_cell(table, "%s", entry_points[i].symbol);
+        table_cell(table, "%s", entry_points[i].base != NULL ? entry_points[i].base : "-");
+        if (entry_points[i].version != 0) {
+            table_cell(table, "%d.%d", entry_points[i].version / 1000,
+                       entry_points[i].version % 1000 / 10);
+        } else {
+            table_cell(table, "-");
+        }
+        table_cell(table, "%s", variant_text(entry_points[i].variant));
+    }
+    table_print(table, stdout, wide, "");
+    table_free(table);
+}
+
+static json_t *reasons_json(void)
+{
+    json_t *outcomes = json_array(), *reasons = json_array();
+
+    for (unsigned i = REPORT_OUTCOME_NONE + 1; i < REPORT_OUTCOME_COUNT; i++) {
+        json_array_append_new(outcomes, json_string(report_outcome_text(i)));
+    }
+    for (unsigned i = REPORT_REASON_NONE + 1; i < REPORT_REASON_COUNT; i++) {
+        json_array_append_new(reasons, json_string(report_reason_text(i)));
+    }
+    return json_pack("{s:o, s:o}", "outcomes", outcomes, "reasons", reasons);
+}
+
+static void print_reasons(void)
+{
+    puts("outcomes of a setting:");
+    for (unsigned i = REPORT_OUTCOME_NONE + 1; i < REPORT_OUTCOME_COUNT; i++) {
+        printf("  %s\n", report_outcome_text(i));
+    }
+    puts("reasons for a refusal, or for keeping the program's own value:");
+    for (unsigned i = REPORT_REASON_NONE + 1; i < REPORT_REASON_COUNT; i++) {
+        printf("  %s\n", report_reason_text(i));
+    }
+}
+
+static void show_text(int what, bool wide)
+{
+    switch (what) {
+    case OPTION_SETTINGS:
+        print_settings(wide);
+        break;
+    case OPTION_ENTRY_POINTS:
+        print_entry_points(wide);
+        break;
+    case OPTION_REASONS:
+        print_reasons();
+        break;
+    default:
+        print_devices(wide);
+    }
+}
+
+static json_t *show_json(int what)
+{
+    switch (what) {
+    case OPTION_SETTINGS:
+        return json_pack("{s:o}", "settings", settings_json());
+    case OPTION_ENTRY_POINTS:
+        return json_pack("{s:o}", "entry_points", entry_points_json());
+    case OPTION_REASONS:
+        return reasons_json();
+    default:
+        return devices_json();
+    }
+}
+
+static int show_main(const struct command *command, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"devices", no_argument, NULL, OPTION_DEVICES},
+        {"settings", no_argument, NULL, OPTION_SETTINGS},
+        {"entry-points", no_argument, NULL, OPTION_ENTRY_POINTS},
+        {"reasons", no_argument, NULL, OPTION_REASONS},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"wide", no_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    bool json = false, wide = false;
+    int option, what = 0;
+
+    while ((option = command_option(command, argc, argv, ":wh", long_options)) != -1) {
+        switch (option) {
+        case OPTION_JSON:
+            json = true;
+            break;
+        case 'w':
+            wide = true;
+            break;
+        case 'h':
+            return command_help(command);
+        case '?':
+            return COMMAND_USAGE;
+        default:
+            if (what != 0 && what != option) {
+                return command_usage_error(command, "only one list can be shown at a time");
+            }
+            what = option;
+        }
+    }
+    if (optind != argc) {
+        return command_usage_error(command, "'%s' is not expected here", argv[optind]);
+    }
+    if (json) {
+        json_output_print(show_json(what), stdout);
+    } else {
+        show_text(what, wide);
+    }
+    return command_finish(COMMAND_SUCCESS);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_TOOLS_ENVIRONMENT_H
+#define CUDAPOLICY_TOOLS_ENVIRONMENT_H
+
+/* The environment of a child. Ours stays as it is: what the child is to preload, we are not. */
+
+#include <stddef.h>
+
+struct environment {
+    size_t count, capacity;
+    char **variables; /* NAME=VALUE, ended by NULL */
+};
+
+/* A copy of our own environment. */
+void environment_copy(struct environment *environment);
+
+/* Sets a variable, replacing every earlier one of that name. */
+void environment_set(struct environment *environment, const char *name, const char *value);
+
+void environment_release(struct environment *environment);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "facts.h"
+
+#include <stdlib.h>
+
+#include "command.h"
+#include "memory.h"
+
+static struct match_extent extent_of(const struct results_kernel *kernel,
+                                     const struct results_extent *extent)
+{
+    return (struct match_extent){
+        .known = kernel->shapes_known, .least = extent->least, .most = extent->most};
+}
+
+/* Replays are of nodes that were captured or added: a selector has seen those when they were made.
+ */
+static enum policy_choice captured_of(const struct results_launches *launches)
+{
+    bool eager = launches->kinds[RESULTS_EAGER] > 0;
+    bool captured = launches->kinds[RESULTS_CAPTURED] > 0 || launches->kinds[RESULTS_NODE] > 0;
+
+    if (eager == captured) {
+        return POLICY_CHOICE_ANY;
+    }
+    return captured ? POLICY_CHOICE_YES : POLICY_CHOICE_NO;
+}
+
+void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts)
+{
+    *facts = (struct match_facts){
+        .form_known = {true, true, true},
+        .library = kernel->library,
+        .grid_blocks = extent_of(kernel, &kernel->grid_blocks),
+        .block_threads = extent_of(kernel, &kernel->block_threads),
+        .shared_memory = extent_of(kernel, &kernel->shared_memory),
+        .captured = captured_of(&kernel->launches),
+    };
+    if (!kernel_name_make(kernel->mangled, &facts->name)) {
+        command_error("out of memory");
+        exit(memory_failure_status);
+    }
+}
+
+void facts_release(struct match_facts *facts)
+{
+    kernel_name_release(&facts->name);
+}

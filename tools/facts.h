@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_TOOLS_FACTS_H
+#define CUDAPOLICY_TOOLS_FACTS_H
+
+/* What recorded results say of a kernel's launches, as rules ask for it. */
+
+#include "match.h"
+#include "results.h"
+
+/* All launches of a recorded kernel together. To be released with facts_release. */
+void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts);
+
+void facts_release(struct match_facts *facts);
+
+#endif

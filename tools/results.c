@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "report/json.h"
+
+static const char *const kind_keys[RESULTS_KIND_COUNT] = {
+    [RESULTS_EAGER] = "eager",
+    [RESULTS_CAPTURED] = "captured",
+    [RESULTS_NODE] = "node",
+    [RESULTS_REPLAYED] = "replayed",
+};
+
+const char *results_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
+int64_t results_number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* The place of something with this key, made of up to four texts; next, now taken, when it is new.
+ */
+static size_t place_of(struct results *results, const char *table, const char *const *texts,
+                       size_t count, size_t next)
+{
+    char *key = memory_copy(table);
+    json_t *place;
+
+    for (size_t i = 0; i < count; i++) {
+        /* The length keeps "a", "bc" apart from "ab", "c". */
+        char *longer = memory_format("%s|%zu:%s", key, strlen(texts[i]), texts[i]);
+
+        free(key);
+        key = longer;
+    }
+    if (results->index == NULL) {
+        results->index = json_object();
+    }
+    place = json_object_get(results->index, key);
+    if (place == NULL) {
+        json_object_set_new_nocheck(results->index, key, json_integer((json_int_t)next));
+    } else {
+        next = (size_t)json_integer_value(place);
+    }
+    free(key);
+    return next;
+}
+
+static void add_launches(struct results_launches *sum, const json_t *object)
+{
+    const json_t *kinds = json_object_get(object, "launches_by_kind");
+
+    sum->total += results_number(object, "launches");
+    for (int kind = 0; kind < RESULTS_KIND_COUNT; kind++) {
+        sum->kinds[kind] += results_number(kinds, kind_keys[kind]);
+    }
+}
+
+static void add_refusal(struct results_refusals *refused, const char *reason, int64_t times)
+{
+    size_t i = 0;
+
+    while (i < refused->count && strcmp(refused->items[i].reason, reason) != 0) {
+        i++;
+    }
+    if (i == refused->count) {
+        refused->items =
+            memory_grow(refused->items, refused->count, &refused->capacity, sizeof *refused->items);
+        refused->items[refused->count].reason = reason;
+        refused->items[refused->count++].times = 0;
+    }
+    refused->items[i].times += times;
+}
+
+/* ---- Kernels ------------------------------------------------------------------------------------
+ */
+
+static struct results_kernel *find_kernel(struct results *results, const json_t *object)
+{
+    const char *texts[] = {results_text(object, "mangled"), results_text(object, "library")};
+    size_t place = place_of(results, "kernel", texts, 2, results->kernel_count);
+
+    if (place == results->kernel_count) {
+        results->kernels = memory_grow(results->kernels, results->kernel_count,
+                                       &results->kernel_capacity, sizeof *results->kernels);
+        results->kernels[results->kernel_count++] = (struct results_kernel){
+            .mangled = texts[0],
+            .name = results_text(object, "name"),
+            .signature = results_text(object, "signature"),
+            .library = texts[1],
+            .demangled = json_is_true(json_object_get(object, "demangled")),
+        };
+    }
+    return &results->kernels[place];
+}
+
+static void widen(struct results_extent *extent, const json_t *shapes, const char *key, bool first)
+{
+    const json_t *range = json_object_get(shapes, key);
+    int64_t least = json_integer_value(json_array_get(range, 0));
+    int64_t most = json_integer_value(json_array_get(range, 1));
+
+    if (first || least < extent->least) {
+        extent->least = least;
+    }
+    if (first || most > extent->most) {
+        extent->most = most;
+    }
+}
+
+static void add_shapes(struct results_kernel *kernel, const json_t *object)
+{
+    const json_t *shapes = json_object_get(object, "shapes");
+    bool first = !kernel->shapes_known;
+
+    if (!json_is_object(shapes)) {
+        return;
+    }
+    widen(&kernel->grid_blocks, shapes, "grid_blocks", first);
+    widen(&kernel->block_threads, shapes, "block_threads", first);
+    widen(&kernel->shared_memory, shapes, "shared_memory", first);
+    kernel->shapes_known = true;
+}
+
+/* ---- Rules --------------------------------------------------------------------------------------
+ */
+
+static struct results_rule *find_rule(struct results *results, const char *section,
+                                      const char *name)
+{
+    const char *texts[] = {section, name};
+    size_t place = place_of(results, "rule", texts, 2, results->rule_count);
+
+    if (place == results->rule_count) {
+        results->rules = memory_grow(results->rules, results->rule_count, &results->rule_capacity,
+                                     sizeof *results->rules);
+        results->rules[results->rule_count++] =
+            (struct results_rule){.section = section, .name = name};
+    }
+    return &results->rules[place];
+}
+
+static void add_outcomes(struct results_outcomes *outcomes, const json_t *object)
+{
+    const char *reason;
+    json_t *times;
+
+    outcomes->applied += results_number(object, "applied");
+    outcomes->already_so += results_number(object, "already_so");
+    outcomes->kept += results_number(object, "kept");
+    json_object_foreach(json_object_get(object, "refused"), reason, times)
+    {
+        add_refusal(&outcomes->refused, reason, json_integer_value(times));
+    }
+}
+
+static void add_rule(struct results *results, const json_t *object)
+{
+    const json_t *streams = json_object_get(object, "on_streams");
+    struct results_rule *rule =
+        find_rule(results, results_text(object, "section"), results_text(object, "name"));
+
+    rule->line = results_number(object, "line");
+    add_launches(&rule->launches, object);
+    add_outcomes(&rule->launch_outcomes, object);
+    rule->streams += results_number(streams, "streams");
+    add_outcomes(&rule->stream_outcomes, streams);
+}
+
+static void add_kernel_to_rule(struct results *results, struct results_rule *rule, size_t kernel)
+{
+    char *pair = memory_format("%zu %zu", (size_t)(rule - results->rules), kernel);
+    const char *texts[] = {pair};
+    size_t place = place_of(results, "pair", texts, 1, rule->kernel_count);
+
+    if (place == rule->kernel_count) {
+        rule->kernels =
+            memory_grow(rule->kernels, rule->kernel_count, &rule->kernel_capacity, sizeof(size_t));
+        rule->kernels[rule->kernel_count++] = kernel;
+    }
+    free(pair);
+}
+
+static void add_kernel(struct results *results, const json_t *object)
+{
+    struct results_kernel *kernel = find_kernel(results, object);
+    size_t place = (size_t)(kernel - results->kernels), i;
+    json_t *setting;
+
+    add_launches(&kernel->launches, object);
+    add_shapes(kernel, object);
+    json_array_foreach(json_object_get(object, "settings"), i, setting)
+    {
+        if (json_is_string(json_object_get(setting, "rule"))) {
+            add_kernel_to_rule(results,
+                               find_rule(results, results_text(setting, "rule_section"),
+                                         results_text(setting, "rule")),
+                               place);
+        }
+    }
+}
+
+static void add_unmatched(struct results *results, const json_t *object)
+{
+    const char *texts[] = {results_text(object, "name"), results_text(object, "library")};
+    size_t place = place_of(results, "unmatched", texts, 2, results->unmatched_count);
+
+    if (place == results->unmatched_count) {
+        results->unmatched = memory_grow(results->unmatched, results->unmatched_count,
+                                         &results->unmatched_capacity, sizeof *results->unmatched);
+        results->unmatched[results->unmatched_count++] =
+            (struct results_unmatched){.name = texts[0], .library = texts[1]};
+    }
+    results->unmatched[place].launches += results_number(object, "launches");
+}
+
+/* ---- Streams and notes --------------------------------------------------------------------------
+ */
+
+static void add_stream(struct results *results, const json_t *object)
+{
+    char *numbers = memory_format("%lld %lld %lld", (long long)results_number(object, "device"),
+                                  (long long)results_number(object, "flags"),
+                                  (long long)results_number(object, "priority"));
+    const char *texts[] = {results_text(object, "library"), results_text(object, "kind"),
+                           results_text(object, "rule"), numbers};
+    size_t place = place_of(results, "stream", texts, 4, results->stream_count);
+
+    if (place == results->stream_count) {
+        results->streams = memory_grow(results->streams, results->stream_count,
+                                       &results->stream_capacity, sizeof *results->streams);
+        results->streams[results->stream_count++] = (struct results_stream){
+            .library = texts[0],
+            .kind = texts[1],
+            .rule = texts[2],
+            .device = results_number(object, "device"),
+            .flags = results_number(object, "flags"),
+            .priority = results_number(object, "priority"),
+        };
+    }
+    results->streams[place].count += results_number(object, "count");
+    free(numbers);
+}
+
+static void add_note(struct results *results, const json_t *object)
+{
+    const char *texts[] = {results_text(object, "severity"), results_text(object, "text")};
+    size_t place = place_of(results, "note", texts, 2, results->note_count);
+
+    if (place == results->note_count) {
+        results->notes = memory_grow(results->notes, results->note_count, &results->note_capacity,
+                                     sizeof *results->notes);
+        results->notes[results->note_count++] =
+            (struct results_note){.severity = texts[0], .text = texts[1]};
+    }
+    results->notes[place].count += results_number(object, "count");
+}
+
+/* ---- Processes ----------------------------------------------------------------------------------
+ */
+
+static const char *fault_of(const json_t *document)
+{
+    if (!json_is_object(document) ||
+        strcmp(results_text(document, "format"), "cudapolicy report") != 0) {
+        return "not a report of cudapolicy";
+    }
+    if (results_number(document, "schema") != REPORT_JSON_SCHEMA) {
+        return "a report of another version of cudapolicy";
+    }
+    return NULL;
+}
+
+/* True when the process is new. */
+static bool add_process(struct results *results, json_t *document)
+{
+    const json_t *process = json_object_get(document, "process");
+    const json_t *policy = json_object_get(json_object_get(document, "facts"), "policy");
+    char *pid = memory_format("%lld", (long long)results_number(process, "pid"));
+    const char *texts[] = {results_text(process, "host"), pid, results_text(process, "start")};
+    size_t place = place_of(results, "process", texts, 3, results->process_count);
+    bool is_new = place == results->process_count;
+
+    free(pid);
+    if (!is_new) {
+        return false;
+    }
+    results->processes = memory_grow(results->processes, results->process_count,
+                                     &results->process_capacity, sizeof *results->processes);
+    results->processes[results->process_count++] = (struct results_process){
+        .host = texts[0],
+        .argv0 = results_text(process, "argv0"),
+        .mode = results_text(document, "mode"),
+        .start = texts[2],
+        .pid = results_number(process, "pid"),
+        .complete = json_is_true(json_object_get(document, "complete")),
+        .running = json_is_true(json_object_get(process, "running")),
+        .policy_path = results_text(policy, "path"),
+        .policy_sha256 = results_text(policy, "sha256"),
+        .document = json_incref(document),
+    };
+    return true;
+}
+
+static void add_each(struct results *results, const json_t *document, const char *key,
+                     void (*add)(struct results *results, const json_t *object))
+{
+    json_t *object;
+    size_t i;
+
+    json_array_foreach(json_object_get(document, key), i, object)
+    {
+        add(results, object);
+    }
+}
+
+bool results_add(struct results *results, json_t *document, const char **error)
+{
+    *error = fault_of(document);
+    if (*error != NULL) {
+        return false;
+    }
+    if (!add_process(results, document)) {
+        return true;
+    }
+    add_each(results, document, "rules", add_rule);
+    add_each(results, document, "kernels", add_kernel);
+    add_each(results, document, "unmatched", add_unmatched);
+    add_each(results, document, "streams", add_stream);
+    add_each(results, document, "notes", add_note);
+    results->launches = (struct results_launches){0};
+    for (size_t i = 0; i < results->kernel_count; i++) {
+        const struct results_launches *launches = &results->kernels[i].launches;
+
+        results->launches.total += launches->total;
+        for (int kind = 0; kind < RESULTS_KIND_COUNT; kind++) {
+            results->launches.kinds[kind] += launches->kinds[kind];
+        }
+    }
+    return true;
+}
+
+void results_release(struct results *results)
+{
+    for (size_t i = 0; i < results->rule_count; i++) {
+        free(results->rules[i].kernels);
+        free(results->rules[i].launch_outcomes.refused.items);
+        free(results->rules[i].stream_outcomes.refused.items);
+    }
+    for (size_t i = 0; i < results->process_count; i++) {
+        json_decref(results->processes[i].document);
+    }
+    free(results->processes);
+    free(results->kernels);
+    free(results->rules);
+    free(results->streams);
+    free(results->unmatched);
+    free(results->notes);
+    json_decref(results->index);
+    *results = (struct results){0};
+}

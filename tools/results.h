@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_TOOLS_RESULTS_H
+#define CUDAPOLICY_TOOLS_RESULTS_H
+
+/*
+ * What one or several processes did, read from their reports and merged: kernels by mangled name
+ * and library, rules by section and name. Counts are added, extents widened.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum results_kind {
+    RESULTS_EAGER,
+    RESULTS_CAPTURED,
+    RESULTS_NODE,
+    RESULTS_REPLAYED,
+    RESULTS_KIND_COUNT
+};
+
+struct results_launches {
+    int64_t total;
+    int64_t kinds[RESULTS_KIND_COUNT];
+};
+
+/* Why something was refused, and how often. */
+struct results_refusals {
+    size_t count, capacity;
+    struct {
+        const char *reason;
+        int64_t times;
+    } * items;
+};
+
+struct results_outcomes {
+    int64_t applied, already_so, kept;
+    struct results_refusals refused;
+};
+
+/* Strings belong to the documents, which results keeps. */
+struct results_process {
+    const char *host, *argv0, *mode;
+    const char *start; /* when it started, as the report writes it */
+    int64_t pid;
+    bool complete;                           /* it ended in good order */
+    bool running;                            /* it had not ended when its counters were read */
+    const char *policy_path, *policy_sha256; /* "": not known */
+    json_t *document;
+};
+
+struct results_extent {
+    int64_t least, most;
+};
+
+struct results_kernel {
+    const char *mangled, *name, *signature, *library;
+    bool demangled;
+    struct results_launches launches;
+    bool shapes_known;
+    struct results_extent grid_blocks, block_threads, shared_memory;
+};
+
+struct results_rule {
+    const char *section, *name;
+    int64_t line;
+    struct results_launches launches;
+    struct results_outcomes launch_outcomes;
+    int64_t streams;
+    struct results_outcomes stream_outcomes;
+    size_t kernel_count, kernel_capacity;
+    size_t *kernels; /* indices of those that had a setting of this rule */
+};
+
+struct results_stream {
+    const char *library, *kind, *rule; /* rule "": none */
+    int64_t device, flags, priority;
+    int64_t count;
+};
+
+/* Launches for which no rule had a setting, of kernels of this name. */
+struct results_unmatched {
+    const char *name, *library;
+    int64_t launches;
+};
+
+struct results_note {
+    const char *severity, *text;
+    int64_t count;
+};
+
+struct results {
+    size_t process_count, process_capacity;
+    struct results_process *processes;
+    size_t kernel_count, kernel_capacity;
+    struct results_kernel *kernels;
+    size_t rule_count, rule_capacity;
+    struct results_rule *rules;
+    size_t stream_count, stream_capacity;
+    struct results_stream *streams;
+    size_t unmatched_count, unmatched_capacity;
+    struct results_unmatched *unmatched;
+    size_t note_count, note_capacity;
+    struct results_note *notes;
+    struct results_launches launches;
+    json_t *index; /* where things that are already there stand, by their keys */
+};
+
+/* Adds the report of one process. The document is checked to be one, and kept. False with the
+ * reason in *error. A process that is already there is not added again. */
+bool results_add(struct results *results, json_t *document, const char **error);
+
+/* results_files.c. Adds the reports in a file: of a process, of a job (run --report), or the
+ * counters of a process that was killed or still runs; or all reports in a folder and the folders
+ * in it. False after messages on stderr; in folders, files that are no reports are passed over. */
+bool results_load(struct results *results, const char *path);
+
+void results_release(struct results *results);
+
+/* The text, number or element of a document, "" , 0 or NULL when it is missing or something else.
+ */
+const char *results_text(const json_t *object, const char *key);
+int64_t results_number(const json_t *object, const char *key);
+
+#endif
