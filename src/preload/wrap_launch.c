@@ -29,7 +29,10 @@ static bool make_changed(const struct preload_slot *slot, const void *caller,
     decide_launch(&call->launch, verdict);
     if (!verdict->change)
         return false;
-
+    if (__builtin_expect(call->launch_ex == NULL, 0)) { /* a driver before CUDA 11.8 */
+        decide_launch_refused(&call->launch, verdict, CUDA_ERROR_NOT_SUPPORTED);
+        return false;
+    }
     call->result = call->launch_ex(&verdict->config, call->launch.function, call->kernel_params,
                                    call->extra);
     if (call->result == CUDA_SUCCESS)

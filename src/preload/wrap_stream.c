@@ -4,74 +4,74 @@
 
 #include "decide/decide.h"
 
-static inline void enter(const struct preload_slot *slot)
+/* Which real function creates a stream, and what it needs besides what the program asked for. */
+struct creation {
+    CUresult (*plain)(CUstream *, unsigned);
+    CUresult (*with_priority)(CUstream *, unsigned, int);
+    CUresult (*green)(CUstream *, void *, unsigned, int);
+    void *green_context;
+};
+
+static CUresult call_creation(const struct creation *creation, CUstream *stream, unsigned flags,
+                              int priority, bool priority_given)
 {
+    if (creation->green != NULL)
+        return creation->green(stream, creation->green_context, flags, priority);
+    if (priority_given && creation->with_priority != NULL)
+        return creation->with_priority(stream, flags, priority);
+    return creation->plain(stream, flags);
+}
+
+/* A rule's priority is given at creation, so that the stream answers with it; when the driver refuses
+ * that, the stream is created as the program asked. */
+static CUresult create(const struct preload_slot *slot, const void *caller, CUstream *stream,
+                       unsigned flags, int priority, bool priority_given,
+                       const struct creation *creation)
+{
+    const struct decide_stream_request request = {.flags = flags,
+                                                  .priority = priority,
+                                                  .priority_given = priority_given,
+                                                  .library = preload_library(caller)};
+    CUresult result;
+    int wanted;
+
     report_count_entry(preload_slot_entry(slot));
     preload_driver_calls++;
     preload_gather_facts();
+    wanted = decide_stream_priority(&request);
+    result = call_creation(creation, stream, flags, wanted, priority_given || wanted != priority);
+    if (result != CUDA_SUCCESS && wanted != priority)
+        result = call_creation(creation, stream, flags, priority, priority_given);
+    if (result == CUDA_SUCCESS)
+        decide_stream_created(*stream, &request);
+    return result;
 }
 
 static CUresult stream_create(const struct preload_slot *slot, const void *caller, CUstream *stream,
                               unsigned flags)
 {
-    CUresult (*real)(CUstream *, unsigned) = wrap_real(slot);
-    CUresult (*with_priority)(CUstream *, unsigned, int) = NULL;
-    const struct decide_stream_request request = {.flags = flags, .library = preload_library(caller)};
-    CUresult result;
-    int priority;
+    const struct creation creation = {
+        .plain = wrap_real(slot),
+        .with_priority = preload_canonical(ENTRY_cuStreamCreateWithPriority),
+    };
 
-    enter(slot);
-    priority = decide_stream_priority(&request);
-    if (priority != request.priority)
-        with_priority = preload_canonical(ENTRY_cuStreamCreateWithPriority);
-    result = with_priority != NULL ? with_priority(stream, flags, priority) : real(stream, flags);
-    if (result != CUDA_SUCCESS && with_priority != NULL)
-        result = real(stream, flags);
-    if (result == CUDA_SUCCESS)
-        decide_stream_created(*stream, &request);
-    return result;
+    return create(slot, caller, stream, flags, 0, false, &creation);
 }
 
 static CUresult stream_create_with_priority(const struct preload_slot *slot, const void *caller,
                                             CUstream *stream, unsigned flags, int priority)
 {
-    CUresult (*real)(CUstream *, unsigned, int) = wrap_real(slot);
-    const struct decide_stream_request request = {.flags = flags,
-                                                  .priority = priority,
-                                                  .priority_given = true,
-                                                  .library = preload_library(caller)};
-    CUresult result;
-    int wanted;
+    const struct creation creation = {.with_priority = wrap_real(slot)};
 
-    enter(slot);
-    wanted = decide_stream_priority(&request);
-    result = real(stream, flags, wanted);
-    if (result != CUDA_SUCCESS && wanted != priority)
-        result = real(stream, flags, priority);
-    if (result == CUDA_SUCCESS)
-        decide_stream_created(*stream, &request);
-    return result;
+    return create(slot, caller, stream, flags, priority, true, &creation);
 }
 
 static CUresult stream_create_green(const struct preload_slot *slot, const void *caller,
                                     CUstream *stream, void *context, unsigned flags, int priority)
 {
-    CUresult (*real)(CUstream *, void *, unsigned, int) = wrap_real(slot);
-    const struct decide_stream_request request = {.flags = flags,
-                                                  .priority = priority,
-                                                  .priority_given = true,
-                                                  .library = preload_library(caller)};
-    CUresult result;
-    int wanted;
+    const struct creation creation = {.green = wrap_real(slot), .green_context = context};
 
-    enter(slot);
-    wanted = decide_stream_priority(&request);
-    result = real(stream, context, flags, wanted);
-    if (result != CUDA_SUCCESS && wanted != priority)
-        result = real(stream, context, flags, priority);
-    if (result == CUDA_SUCCESS)
-        decide_stream_created(*stream, &request);
-    return result;
+    return create(slot, caller, stream, flags, priority, true, &creation);
 }
 
 /* The registry forgets the stream first: the handle may serve another stream as soon as the real call
