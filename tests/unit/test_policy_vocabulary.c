@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vocabulary's tables: complete, free of double entries, and described. */
+#include "test_policy_support.h"
+
+#include "policy/vocabulary.h"
+
+static void keys_stand_in_the_order_of_their_numbers(void **state)
+{
+    size_t count;
+    const struct policy_key_entry *keys = policy_vocabulary(&count);
+
+    (void)state;
+    assert_int_equal(count, POLICY_KEY_COUNT);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(keys[i].key, i);
+    }
+}
+
+static void no_key_section_or_word_is_there_twice(void **state)
+{
+    size_t key_count, section_count, word_count;
+    const struct policy_key_entry *keys = policy_vocabulary(&key_count);
+    const struct policy_section_entry *sections = policy_vocabulary_sections(&section_count);
+    const struct policy_word_entry *words = policy_vocabulary_words(&word_count);
+
+    (void)state;
+    for (size_t i = 0; i < key_count; i++) {
+        assert_ptr_equal(policy_vocabulary_key(keys[i].text), &keys[i]);
+    }
+    for (size_t i = 0; i < section_count; i++) {
+        assert_ptr_equal(policy_vocabulary_section(sections[i].text), &sections[i]);
+    }
+    for (size_t i = 0; i < word_count; i++) {
+        assert_ptr_equal(policy_vocabulary_word(words[i].list, words[i].text), &words[i]);
+        assert_string_equal(policy_vocabulary_word_text(words[i].list, words[i].value),
+                            words[i].text);
+    }
+}
+
+static void what_is_not_in_the_vocabulary_is_not_found(void **state)
+{
+    (void)state;
+    assert_null(policy_vocabulary_key(""));
+    assert_null(policy_vocabulary_key("Name"));
+    assert_null(policy_vocabulary_section("partition"));
+    assert_null(policy_vocabulary_word(POLICY_WORDS_DOMAIN, "spread"));
+    assert_null(policy_vocabulary_word_text(POLICY_WORDS_DOMAIN, 2));
+}
+
+static void every_setting_has_a_key_and_a_group(void **state)
+{
+    (void)state;
+    for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        const char *text = policy_setting_key((enum policy_setting)setting);
+        const struct policy_key_entry *key = policy_vocabulary_key(text);
+
+        assert_non_null(key);
+        assert_int_equal(key->role, POLICY_ROLE_SETTING);
+        assert_int_equal(key->setting, setting);
+        assert_true(policy_setting_group((enum policy_setting)setting) < POLICY_GROUP_COUNT);
+    }
+    assert_string_equal(policy_setting_key(POLICY_SETTING_MEM_SYNC_DOMAIN_MAP),
+                        "mem_sync_domain_map");
+    assert_int_equal(policy_setting_group(POLICY_SETTING_MEM_SYNC_DOMAIN),
+                     policy_setting_group(POLICY_SETTING_MEM_SYNC_DOMAIN_MAP));
+    assert_int_equal(policy_setting_group(POLICY_SETTING_CLUSTER_DIM),
+                     policy_setting_group(POLICY_SETTING_CLUSTER_SCHEDULING));
+    assert_int_equal(policy_setting_group(POLICY_SETTING_CLUSTER_DIM),
+                     policy_setting_group(POLICY_SETTING_PREFERRED_CLUSTER_DIM));
+}
+
+static void every_key_has_one_line_of_help(void **state)
+{
+    size_t key_count, section_count;
+    const struct policy_key_entry *keys = policy_vocabulary(&key_count);
+    const struct policy_section_entry *sections = policy_vocabulary_sections(&section_count);
+
+    (void)state;
+    for (size_t i = 0; i < key_count; i++) {
+        assert_true(strlen(keys[i].help) > 5);
+        assert_null(strchr(keys[i].help, '\n'));
+        assert_int_not_equal(keys[i].sections, 0);
+    }
+    for (size_t i = 0; i < section_count; i++) {
+        assert_true(strlen(sections[i].help) > 5);
+    }
+}
+
+static void a_key_with_words_names_them_in_its_help(void **state)
+{
+    size_t key_count, word_count;
+    const struct policy_key_entry *keys = policy_vocabulary(&key_count);
+    const struct policy_word_entry *words = policy_vocabulary_words(&word_count);
+
+    (void)state;
+    for (size_t i = 0; i < key_count; i++) {
+        for (size_t j = 0; j < word_count; j++) {
+            if (words[j].list == keys[i].words && strstr(keys[i].values, words[j].text) == NULL) {
+                fail_msg("%s: \"%s\" lacks %s", keys[i].text, keys[i].values, words[j].text);
+            }
+        }
+    }
+}
+
+/* The reference for users is written by hand, so it can forget a word. */
+static void reference_names_every_key_and_word(void **state)
+{
+#ifdef CUDAPOLICY_SOURCE_ROOT
+    FILE *file = fopen(CUDAPOLICY_SOURCE_ROOT "/docs/policy-language.md", "r");
+    static char text[200000];
+    size_t key_count, section_count, word_count;
+    const struct policy_key_entry *keys = policy_vocabulary(&key_count);
+    const struct policy_section_entry *sections = policy_vocabulary_sections(&section_count);
+    const struct policy_word_entry *words = policy_vocabulary_words(&word_count);
+    char quoted[100];
+
+    (void)state;
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    fclose(file);
+    for (size_t i = 0; i < key_count; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", keys[i].text);
+        if (strstr(text, quoted) == NULL) {
+            fail_msg("the reference lacks the key %s", keys[i].text);
+        }
+    }
+    for (size_t i = 0; i < section_count; i++) {
+        snprintf(quoted, sizeof quoted, "[%s", sections[i].text);
+        assert_non_null(strstr(text, quoted));
+    }
+    for (size_t i = 0; i < word_count; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", words[i].text);
+        if (strstr(text, quoted) == NULL) {
+            fail_msg("the reference lacks the word %s", words[i].text);
+        }
+    }
+#else
+    (void)state;
+    skip();
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_stand_in_the_order_of_their_numbers),
+        cmocka_unit_test(no_key_section_or_word_is_there_twice),
+        cmocka_unit_test(what_is_not_in_the_vocabulary_is_not_found),
+        cmocka_unit_test(every_setting_has_a_key_and_a_group),
+        cmocka_unit_test(every_key_has_one_line_of_help),
+        cmocka_unit_test(a_key_with_words_names_them_in_its_help),
+        cmocka_unit_test(reference_names_every_key_and_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
