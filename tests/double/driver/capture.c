@@ -45,13 +45,22 @@ static bool blocking(CUstream stream)
     return stream->kind != STREAM_CREATED || (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
 }
 
+/* A capturing stream counts in its context and, of a green one, in the device's primary too. */
+static void count(CUstream stream, int by)
+{
+    CUcontext context = stream->context, root = context_root(context);
+    root->capturing += (unsigned int)by;
+    if (context != root)
+        context->capturing += (unsigned int)by;
+    if (blocking(stream))
+        root->capturing_blocking += (unsigned int)by;
+}
+
 static void enter(CUstream stream, struct capture *capture)
 {
     stream->capture = capture;
     capture->references++;
-    context_root(stream->context)->capturing++;
-    if (blocking(stream))
-        context_root(stream->context)->capturing_blocking++;
+    count(stream, 1);
 }
 
 void capture_leave(CUstream stream)
@@ -59,9 +68,7 @@ void capture_leave(CUstream stream)
     struct capture *capture = stream->capture;
     stream->capture = NULL;
     node_list_clear(&stream->tail);
-    context_root(stream->context)->capturing--;
-    if (blocking(stream))
-        context_root(stream->context)->capturing_blocking--;
+    count(stream, -1);
     if (capture->origin == stream)
         capture->origin = NULL;
     if (--capture->references != 0) {
@@ -188,7 +195,7 @@ CUresult capture_join(CUstream stream, CUevent event)
 }
 
 CUresult capture_start(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
-                       const CUgraphNode *dependencies, size_t count)
+                       const CUgraphNode *dependencies, size_t number)
 {
     if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
@@ -213,7 +220,7 @@ CUresult capture_start(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
     capture->origin = stream;
     captures++;
     enter(stream, capture);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < number; i++)
         node_list_add(&stream->tail, dependencies[i]);
     return CUDA_SUCCESS;
 }

@@ -11,7 +11,7 @@ static struct call stream_call(const char *name, CUstream handle, CUstream stand
     if (call.result == CUDA_SUCCESS && context_current() == NULL)
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
-        call.result = CUDA_ERROR_INVALID_HANDLE;
+        call.result = stream_refusal(handle);
     return call;
 }
 

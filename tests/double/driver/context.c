@@ -114,14 +114,6 @@ static CUresult usable(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-static void call_context(struct call *call, CUcontext context)
-{
-    if (context != NULL && context_is(context) && context->primary)
-        call_add(call, "context=primary#%d", context->device);
-    else
-        call_object(call, "context", OBJECT_CONTEXT, context);
-}
-
 CUresult CUDAAPI cuInit(unsigned int Flags)
 {
     bool call_out = configuration.call_out;
@@ -294,7 +286,8 @@ static CUresult destroy(const char *name, CUcontext context)
     struct call call = call_begin(name);
     call_context(&call, context);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && (!context_is(context) || context->primary))
+    if (result == CUDA_SUCCESS &&
+        (!context_is(context) || context->primary || context->green != NULL))
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS) {
         /* Documented: it is popped from the calling thread's stack if it is current there. */

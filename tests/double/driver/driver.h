@@ -177,8 +177,17 @@ struct kernel_code {
     unsigned int parameter_size[PARAMETERS_MAX];
 };
 
+#define GLOBAL_BYTES (1 << 20) /* more than any variable of the programs in the tests */
+
+struct image_global {
+    struct image_global *next;
+    char *name;
+    char memory[GLOBAL_BYTES];
+};
+
 struct image {
     struct kernel_code *kernels;
+    struct image_global *globals;
     bool on_demand; /* content is unknown: any name that is asked for exists */
 };
 
@@ -229,6 +238,9 @@ struct image *image_parse(const void *data);
 void image_free(struct image *image);
 struct kernel_code *image_find(struct image *image, const char *name);
 
+/* Where a variable of the image lies, the same in every context. */
+CUresult memory_global(struct image *image, const char *name, CUdeviceptr *pointer, size_t *bytes);
+
 /* False when the handle is neither. Needs no lock. */
 bool launchable_of(CUfunction handle, struct launchable *launchable);
 CUcontext launchable_context(const struct launchable *launchable);
@@ -268,6 +280,7 @@ struct CUstream_st {
     enum stream_kind kind;
     CUcontext context;
     CUgreenCtx green;
+    bool orphan; /* its green context was destroyed */
     unsigned int flags;
     int priority;
     unsigned int thread; /* of a per-thread stream */
@@ -294,6 +307,10 @@ CUstream stream_of(CUstream handle, CUstream standard, bool may_create);
 CUresult stream_new(CUcontext context, unsigned int flags, int priority, CUgreenCtx green,
                     CUstream *stream);
 void stream_context_gone(CUcontext context);
+/* The green context is destroyed; documented: every later call on its streams is refused. */
+void stream_orphan(CUgreenCtx green);
+/* Why stream_of found no stream: the error for the caller. */
+CUresult stream_refusal(CUstream handle);
 const char *stream_name(CUstream stream, char *text, size_t size);
 
 bool node_list_add(struct node_list *list, CUgraphNode node);
@@ -367,9 +384,19 @@ struct kernel_node {
     unsigned int grid[3], block[3], shared;
     void **parameters;
     void **extra;
-    bool cooperative;
+    void *storage; /* what the two point to when the arguments' sizes are known: our own copy */
     struct attribute_set attributes;
 };
+
+/* A copy, or with `source` NULL a fill with `width` bytes of `value`. */
+struct transfer {
+    void *target;
+    const void *source;
+    size_t size;
+    unsigned int value, width;
+};
+
+void transfer_run(const struct transfer *transfer);
 
 struct CUgraph_st {
     struct object object;
@@ -388,9 +415,11 @@ struct CUgraphNode_st {
     unsigned int original_ordinal;
     bool disabled; /* in an executable graph */
     struct kernel_node kernel;
+    struct transfer transfer;
     CUgraph child;
     CUhostFn host;
     void *host_data;
+    CUevent event; /* of event nodes */
 };
 
 struct CUgraphExec_st {
@@ -401,9 +430,25 @@ struct CUgraphExec_st {
 
 CUgraph graph_new(void);
 void graph_free(CUgraph graph);
+/* Appends a node; NULL when out of memory. */
 CUgraphNode graph_add(CUgraph graph, CUgraphNodeType type, const CUgraphNode *dependencies,
                       size_t count);
+void graph_remove(CUgraphNode node);
+/* A copy whose nodes know their originals. */
 CUgraph graph_clone(CUgraph graph);
+/* The node of a clone that was made from `original`, or NULL. */
+CUgraphNode graph_find_clone(CUgraph clone, CUgraphNode original);
+bool graph_has_all(CUgraph graph, const CUgraphNode *nodes, size_t count);
+/* Begins a call about one node of a given kind (-1: any) and judges it. */
+struct call graph_node_call(const char *name, CUgraphNode node, int type);
+void call_kernel_node(struct call *call, const struct kernel_node *kernel);
+
+/* Takes grid, arguments and function of a launch; checks them with the attributes that the node
+ * has. On an error the node is as before. */
+CUresult kernel_node_set(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params);
+CUresult kernel_node_check(const struct kernel_node *kernel);
+void kernel_node_copy_arguments(struct kernel_node *kernel);
+void kernel_node_free(struct kernel_node *kernel);
 
 /* --- calls (record.c) ---------------------------------------------------------------------- */
 
@@ -421,6 +466,7 @@ struct call {
     CUresult result; /* not CUDA_SUCCESS: return it, without any effect */
     struct recording_call *record;
     struct text details;
+    struct call_node *nodes, *last_node; /* kernel nodes that a graph launch runs */
 };
 
 /* Takes the lock, counts the call and asks whether it has to fail. */
@@ -432,7 +478,10 @@ void call_add(struct call *call, const char *format, ...) __attribute__((format(
 void call_stream(struct call *call, CUstream handle, CUstream stream);
 void call_function(struct call *call, const void *handle);
 void call_object(struct call *call, const char *key, enum object_kind kind, const void *handle);
+void call_context(struct call *call, CUcontext context);
 void call_launch(struct call *call, const struct launch *launch);
+/* One more line after that of the call, named "node". */
+void call_node(struct call *call, const struct CUgraphExec_st *executable, CUgraphNode node);
 void call_effective(struct call *call, const struct attribute_set *attributes);
 /* Writes the record, gives the lock back and returns `result`. */
 CUresult call_end(struct call *call, CUresult result);

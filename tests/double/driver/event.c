@@ -110,7 +110,7 @@ static struct call both_call(const char *name, CUevent event, CUstream handle, C
     if (call.result == CUDA_SUCCESS && context_current() == NULL)
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
-        call.result = CUDA_ERROR_INVALID_HANDLE;
+        call.result = stream_refusal(handle);
     if (call.result == CUDA_SUCCESS)
         call.result = capture_check(*stream);
     return call;

@@ -135,6 +135,12 @@ void image_free(struct image *image)
         free(image->kernels);
         image->kernels = next;
     }
+    while (image->globals != NULL) {
+        struct image_global *next = image->globals->next;
+        free(image->globals->name);
+        free(image->globals);
+        image->globals = next;
+    }
     free(image);
 }
 

@@ -22,7 +22,9 @@ static CUresult find_handles(struct launch *launch, CUstream standard, bool may_
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     launch->stream = stream_of(launch->stream_handle, standard, may_create);
     bool function = launchable_of(launch->handle, &launch->what);
-    if (launch->stream == NULL || !function || !contexts_fit(launch))
+    if (launch->stream == NULL)
+        return stream_refusal(launch->stream_handle);
+    if (!function || !contexts_fit(launch))
         return CUDA_ERROR_INVALID_HANDLE;
     return CUDA_SUCCESS;
 }
@@ -79,6 +81,7 @@ static CUresult capture_launch(const struct launch *launch, const struct attribu
     kernel->shared = launch->shared;
     kernel->parameters = launch->parameters;
     kernel->extra = launch->extra;
+    kernel_node_copy_arguments(kernel);
     for (unsigned int id = 0; id < ATTRIBUTE_IDS; id++)
         if (attribute_has(attributes, id) && attribute_on_node(id))
             attribute_put(&kernel->attributes, id, &attributes->value[id]);
@@ -255,7 +258,7 @@ static CUresult host_function(const char *name, CUstream handle, CUstream standa
     if (result == CUDA_SUCCESS && context_current() == NULL)
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS && stream == NULL)
-        result = CUDA_ERROR_INVALID_HANDLE;
+        result = stream_refusal(handle);
     if (result == CUDA_SUCCESS && function == NULL)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)

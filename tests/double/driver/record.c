@@ -139,6 +139,59 @@ struct call call_begin_early(const char *name)
     return begin(name, true);
 }
 
+struct call_node {
+    struct call_node *next;
+    struct recording_call *record;
+};
+
+static void finish(struct recording_call *record, struct text *line)
+{
+    record_write(line);
+    line->data[--line->length] = '\0';
+    record->text = line->data;
+    if (configuration.keep)
+        record_keep(record);
+    else
+        record_free(record);
+}
+
+void call_node(struct call *call, const struct CUgraphExec_st *executable, CUgraphNode node)
+{
+    if (call->record == NULL)
+        return;
+    struct recording_call *record = calloc(1, sizeof(*record));
+    struct call_node *entry = calloc(1, sizeof(*entry));
+    if (record == NULL || entry == NULL)
+        abort();
+    record->name = "node";
+    record->thread = call->record->thread;
+    /* A call of its own, so that the same functions describe it. */
+    struct call part = {.name = "node", .record = record};
+    call_object(&part, "executable", OBJECT_EXECUTABLE, executable);
+    call_kernel_node(&part, &node->kernel);
+    record->text = part.details.data;
+    entry->record = record;
+    if (call->last_node == NULL)
+        call->nodes = entry;
+    else
+        call->last_node->next = entry;
+    call->last_node = entry;
+}
+
+static void finish_nodes(struct call *call)
+{
+    unsigned int index = 0;
+    while (call->nodes != NULL) {
+        struct call_node *entry = call->nodes;
+        struct text line = {NULL, 0, 0};
+        call->nodes = entry->next;
+        text_add(&line, "node=%u%s\n", ++index, entry->record->text);
+        free((void *)(uintptr_t)entry->record->text);
+        finish(entry->record, &line);
+        free(entry);
+    }
+}
+
 CUresult call_end(struct call *call, CUresult result)
 {
     struct recording_call *record = call->record;
@@ -159,14 +212,9 @@ CUresult call_end(struct call *call, CUresult result)
     if (record->injected)
         text_add(&line, " injected=1");
     text_add(&line, " result=%d\n", (int)result);
-    record_write(&line);
-    line.data[--line.length] = '\0';
-    record->text = line.data;
+    finish(record, &line);
     free(call->details.data);
-    if (configuration.keep)
-        record_keep(record);
-    else
-        record_free(record);
+    finish_nodes(call);
     driver_unlock();
     return result;
 }

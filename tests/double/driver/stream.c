@@ -44,7 +44,28 @@ CUstream stream_of(CUstream handle, CUstream standard, bool may_create)
         return handle == CU_STREAM_LEGACY ? context->legacy
                                           : per_thread_stream(context, may_create);
     }
-    return object_is(OBJECT_STREAM, handle) ? handle : NULL;
+    return object_is(OBJECT_STREAM, handle) && !handle->orphan ? handle : NULL;
+}
+
+CUresult stream_refusal(CUstream handle)
+{
+    if (object_is(OBJECT_STREAM, handle) && handle->orphan)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
+void stream_orphan(CUgreenCtx green)
+{
+    for (CUstream stream = object_next(OBJECT_STREAM, NULL); stream != NULL;
+         stream = object_next(OBJECT_STREAM, stream)) {
+        if (stream->green != green)
+            continue;
+        if (stream->capture != NULL)
+            capture_leave(stream);
+        stream->orphan = true;
+        stream->green = NULL;
+        stream->context = NULL;
+    }
 }
 
 CUresult stream_new(CUcontext context, unsigned int flags, int priority, CUgreenCtx green,
@@ -124,8 +145,8 @@ static CUresult destroy(const char *name, CUstream handle)
     bool is_stream = object_is(OBJECT_STREAM, handle);
     call_stream(&call, handle, is_stream ? handle : NULL);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && !is_stream)
-        result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && (!is_stream || handle->orphan))
+        result = stream_refusal(handle);
     if (result == CUDA_SUCCESS)
         stream_free(handle);
     return call_end(&call, result);
@@ -151,7 +172,7 @@ static struct call stream_call(const char *name, CUstream handle, CUstream stand
     if (call.result == CUDA_SUCCESS && context_current() == NULL)
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
-        call.result = CUDA_ERROR_INVALID_HANDLE;
+        call.result = stream_refusal(handle);
     return call;
 }
 

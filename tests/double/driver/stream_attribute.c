@@ -3,13 +3,13 @@
  * streams alike. */
 #include "driver.h"
 
-static CUresult check(struct call *call, CUstream stream)
+static CUresult check(struct call *call, CUstream handle, CUstream stream)
 {
     if (call->result != CUDA_SUCCESS)
         return call->result;
     if (context_current() == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    return stream == NULL ? stream_refusal(handle) : CUDA_SUCCESS;
 }
 
 static CUresult set(const char *name, CUstream standard, CUstream handle, CUstreamAttrID id,
@@ -25,7 +25,7 @@ static CUresult set(const char *name, CUstream standard, CUstream handle, CUstre
         call.record->attributes[0].id = id;
         call.record->attributes[0].value = *value;
     }
-    CUresult result = check(&call, stream);
+    CUresult result = check(&call, handle, stream);
     /* Documented: ids that are not for streams are invalid values. */
     if (result == CUDA_SUCCESS && (value == NULL || !attribute_on_stream((unsigned int)id)))
         result = CUDA_ERROR_INVALID_VALUE;
@@ -47,7 +47,7 @@ static CUresult get(const char *name, CUstream standard, CUstream handle, CUstre
     CUstream stream = stream_of(handle, standard, true);
     call_stream(&call, handle, stream);
     call_add(&call, "id=%d", (int)id);
-    CUresult result = check(&call, stream);
+    CUresult result = check(&call, handle, stream);
     if (result == CUDA_SUCCESS && (value == NULL || !attribute_on_stream((unsigned int)id)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
@@ -69,7 +69,7 @@ static CUresult copy(const char *name, CUstream standard, CUstream to_handle, CU
         char text[32];
         text_add(&call.details, " from=%s", stream_name(from, text, sizeof(text)));
     }
-    CUresult result = check(&call, to == NULL ? to : from);
+    CUresult result = check(&call, to == NULL ? to_handle : from_handle, to == NULL ? to : from);
     if (result == CUDA_SUCCESS && context_root(to->context) != context_root(from->context))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void text_add_list(struct text *text, const char *format, va_list list)
+__attribute__((format(printf, 2, 0))) static void text_add_list(struct text *text,
+                                                                const char *format, va_list list)
 {
     va_list again;
     va_copy(again, list);
@@ -253,4 +254,33 @@ void call_effective(struct call *call, const struct attribute_set *attributes)
     attribute_list(attributes, &call->record->effective);
     text_add(&call->details, " effective=");
     text_attributes(&call->details, call->record->effective.list, call->record->effective.count);
+}
+
+void call_kernel_node(struct call *call, const struct kernel_node *kernel)
+{
+    struct recording_call *record = call->record;
+    if (record == NULL)
+        return;
+    CUfunction as_function = (CUfunction)(void *)kernel->kern;
+    call_function(call, kernel->func != NULL ? kernel->func : as_function);
+    memcpy(record->grid, kernel->grid, sizeof(record->grid));
+    memcpy(record->block, kernel->block, sizeof(record->block));
+    record->shared = kernel->shared;
+    text_add(&call->details, " grid=%u,%u,%u block=%u,%u,%u shared=%u", kernel->grid[0],
+             kernel->grid[1], kernel->grid[2], kernel->block[0], kernel->block[1], kernel->block[2],
+             kernel->shared);
+    call_context(call, kernel->context);
+    attribute_list(&kernel->attributes, &record->effective);
+    text_add(&call->details, " attributes=");
+    text_attributes(&call->details, record->effective.list, record->effective.count);
+}
+
+void call_context(struct call *call, CUcontext context)
+{
+    if (call->record == NULL)
+        return;
+    if (context != NULL && context_is(context) && context->primary)
+        text_add(&call->details, " context=primary#%d", context->device);
+    else
+        call_object(call, "context", OBJECT_CONTEXT, context);
 }

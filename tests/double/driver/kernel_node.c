@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel nodes: their parameters and attributes. */
+#include "driver.h"
+#include <stdlib.h>
+#include <string.h>
+
+void kernel_node_free(struct kernel_node *kernel)
+{
+    free(kernel->storage);
+    kernel->storage = NULL;
+}
+
+/* Copies kernelParams as far as the arguments' sizes are known. */
+static void copy_parameters(struct kernel_node *kernel)
+{
+    const struct kernel_code *code = kernel->what.code;
+    if (code->parameter_count <= 0)
+        return;
+    size_t count = (size_t)code->parameter_count;
+    size_t size = count * sizeof(void *);
+    for (size_t i = 0; i < count; i++)
+        size += (code->parameter_size[i] + 15u) & ~15u;
+    void **pointers = malloc(size);
+    if (pointers == NULL)
+        abort();
+    char *data = (char *)(pointers + count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(data, kernel->parameters[i], code->parameter_size[i]);
+        pointers[i] = data;
+        data += (code->parameter_size[i] + 15u) & ~15u;
+    }
+    kernel->storage = pointers;
+    kernel->parameters = pointers;
+}
+
+struct extra_copy {
+    void *list[5];
+    size_t size;
+    char data[];
+};
+
+static void copy_extra(struct kernel_node *kernel)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    for (void **at = kernel->extra; at[0] != CU_LAUNCH_PARAM_END; at += 2) {
+        if (at[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            data = at[1];
+        else if (at[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(const size_t *)at[1];
+        else
+            return;
+    }
+    struct extra_copy *copy = malloc(sizeof(*copy) + size);
+    if (copy == NULL)
+        abort();
+    copy->size = size;
+    if (size != 0 && data != NULL)
+        memcpy(copy->data, data, size);
+    copy->list[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
+    copy->list[1] = copy->data;
+    copy->list[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
+    copy->list[3] = &copy->size;
+    copy->list[4] = CU_LAUNCH_PARAM_END;
+    kernel->storage = copy;
+    kernel->extra = copy->list;
+}
+
+/* Documented: the arguments are copied, and the caller's may go. */
+void kernel_node_copy_arguments(struct kernel_node *kernel)
+{
+    kernel->storage = NULL;
+    if (kernel->parameters != NULL)
+        copy_parameters(kernel);
+    else if (kernel->extra != NULL)
+        copy_extra(kernel);
+}
+
+CUresult kernel_node_check(const struct kernel_node *kernel)
+{
+    struct launch launch = {
+        .what = kernel->what,
+        .grid = {kernel->grid[0], kernel->grid[1], kernel->grid[2]},
+        .block = {kernel->block[0], kernel->block[1], kernel->block[2]},
+        .shared = kernel->shared,
+        .parameters = kernel->parameters,
+        .extra = kernel->extra,
+    };
+    return launch_check(&launch, kernel->context, &kernel->attributes, NULL);
+}
+
+/*
+ * Which function, and in which context. Measured: with `func` the context is ignored and reads back
+ * as the primary one; with `func` NULL, `kern` and `ctx` count. A kernel that is cast to a function
+ * is taken as it is in launches (assumed).
+ */
+static CUresult set_function(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    CUcontext context = context_current();
+    kernel->func = params->func;
+    kernel->kern = params->func == NULL ? params->kern : NULL;
+    CUfunction handle = params->func == NULL ? (CUfunction)(void *)params->kern : params->func;
+    if (handle == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!launchable_of(handle, &kernel->what) ||
+        (params->func == NULL && kernel->what.kernel == NULL))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (params->func == NULL && params->ctx != NULL)
+        context = params->ctx;
+    else if (kernel->what.function != NULL)
+        context = kernel->what.function->context;
+    if (context == NULL || !context_is(context))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    kernel->context = params->func == NULL ? context : context_root(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult kernel_node_set(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    struct kernel_node next = *kernel;
+    CUresult result = set_function(&next, params);
+    if (result != CUDA_SUCCESS)
+        return result;
+    next.grid[0] = params->gridDimX;
+    next.grid[1] = params->gridDimY;
+    next.grid[2] = params->gridDimZ;
+    next.block[0] = params->blockDimX;
+    next.block[1] = params->blockDimY;
+    next.block[2] = params->blockDimZ;
+    next.shared = params->sharedMemBytes;
+    next.parameters = params->kernelParams;
+    next.extra = params->extra;
+    result = kernel_node_check(&next);
+    if (result != CUDA_SUCCESS)
+        return result;
+    /* The old copy goes last: the new arguments may be what was read back from it. */
+    void *old = kernel->storage;
+    kernel_node_copy_arguments(&next);
+    free(old);
+    *kernel = next;
+    return CUDA_SUCCESS;
+}
+
+static void get(const struct kernel_node *kernel, CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    memset(params, 0, sizeof(*params));
+    params->func = kernel->func;
+    params->gridDimX = kernel->grid[0];
+    params->gridDimY = kernel->grid[1];
+    params->gridDimZ = kernel->grid[2];
+    params->blockDimX = kernel->block[0];
+    params->blockDimY = kernel->block[1];
+    params->blockDimZ = kernel->block[2];
+    params->sharedMemBytes = kernel->shared;
+    params->kernelParams = kernel->parameters;
+    params->extra = kernel->extra;
+    params->kern = kernel->kern;
+    params->ctx = kernel->context;
+}
+
+CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+    struct call call = graph_node_call(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+    if (call.result == CUDA_SUCCESS && params == NULL)
+        call.result = CUDA_ERROR_INVALID_VALUE;
+    if (call.result == CUDA_SUCCESS) {
+        CUDA_KERNEL_NODE_PARAMS_v2 full;
+        get(&hNode->kernel, &full);
+        /* The first version cannot tell of a kernel: its function is given. */
+        if (full.func == NULL)
+            full.func = kernel_function(full.kern, hNode->kernel.context);
+        memcpy(params, &full, sizeof(*params));
+    }
+    return call_end(&call, call.result);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode,
+                                               CUDA_KERNEL_NODE_PARAMS_v2 *nodeParams)
+{
+    struct call call = graph_node_call(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+    if (call.result == CUDA_SUCCESS && nodeParams == NULL)
+        call.result = CUDA_ERROR_INVALID_VALUE;
+    if (call.result == CUDA_SUCCESS)
+        get(&hNode->kernel, nodeParams);
+    return call_end(&call, call.result);
+}
+
+static CUresult set_params(const char *name, CUgraphNode node,
+                           const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    struct call call = graph_node_call(name, node, CU_GRAPH_NODE_TYPE_KERNEL);
+    if (call.result == CUDA_SUCCESS)
+        call.result = kernel_node_set(&node->kernel, params);
+    if (call.result == CUDA_SUCCESS)
+        call_kernel_node(&call, &node->kernel);
+    return call_end(&call, call.result);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode,
+                                            const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 params;
+    memset(&params, 0, sizeof(params));
+    if (nodeParams != NULL)
+        memcpy(&params, nodeParams, sizeof(*nodeParams));
+    return set_params(__func__, hNode, &params);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
+                                               const CUDA_KERNEL_NODE_PARAMS_v2 *nodeParams)
+{
+    static const CUDA_KERNEL_NODE_PARAMS_v2 nothing;
+    return set_params(__func__, hNode, nodeParams == NULL ? &nothing : nodeParams);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               CUkernelNodeAttrValue *value_out)
+{
+    struct call call = graph_node_call(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+    call_add(&call, "id=%d", (int)attr);
+    if (call.result == CUDA_SUCCESS &&
+        (value_out == NULL || !attribute_on_node((unsigned int)attr)))
+        call.result = CUDA_ERROR_INVALID_VALUE;
+    if (call.result == CUDA_SUCCESS) {
+        attribute_default((unsigned int)attr, value_out);
+        if (attribute_has(&hNode->kernel.attributes, (unsigned int)attr))
+            *value_out = hNode->kernel.attributes.value[attr];
+    }
+    return call_end(&call, call.result);
+}
+
+/* A cluster that does not fit the grid is found when the graph is instantiated (assumed). */
+CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               const CUkernelNodeAttrValue *value)
+{
+    struct call call = graph_node_call(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+    if (call.record != NULL && value != NULL) {
+        text_add(&call.details, " attribute=");
+        text_attribute(&call.details, (unsigned int)attr, value);
+        call.record->attribute_count = 1;
+        call.record->attributes[0].id = attr;
+        call.record->attributes[0].value = *value;
+    }
+    CUresult result = call.result;
+    if (result == CUDA_SUCCESS && (value == NULL || !attribute_on_node((unsigned int)attr)))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        CUlaunchAttributeValue clean = *value;
+        result = attribute_check((unsigned int)attr, &clean);
+        if (result == CUDA_SUCCESS)
+            attribute_put(&hNode->kernel.attributes, (unsigned int)attr, &clean);
+    }
+    return call_end(&call, result);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
+{
+    struct call call = graph_node_call(__func__, dst, CU_GRAPH_NODE_TYPE_KERNEL);
+    call_object(&call, "from", OBJECT_NODE, src);
+    CUresult result = call.result;
+    if (result == CUDA_SUCCESS &&
+        (!object_is(OBJECT_NODE, src) || src->type != CU_GRAPH_NODE_TYPE_KERNEL))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        dst->kernel.attributes = src->kernel.attributes;
+    return call_end(&call, result);
+}
