@@ -80,7 +80,7 @@ static struct decide_stream_facts facts_of(const struct decide_stream_request *r
 
 int decide_stream_priority(const struct decide_stream_request *request)
 {
-    if (!decide_stream_needs.priority || decide_stream_needs.observe)
+    if (!decide_stream_needs.priority || decide_stream_mode() != POLICY_MODE_ENFORCE)
         return request->priority;
     int device = decide_device_current();
     struct decide_stream_facts facts = facts_of(request, device, draw_index(device));
@@ -147,7 +147,8 @@ void decide_stream_created(CUstream stream, const struct decide_stream_request *
     values.device = device_of_new(stream, request);
     values.index = take_index(values.device);
     struct decide_stream_facts facts = facts_of(request, values.device, values.index);
-    values.profile = decide_stream_rules_match(&facts);
+    values.profile = decide_stream_mode() == POLICY_MODE_OFF ? &decide_stream_no_profile
+                                                             : decide_stream_rules_match(&facts);
     values.serial = next_serial();
     values.context = context_of_new(request);
     values.library = request->library;
@@ -196,6 +197,7 @@ void decide_stream_start(const struct policy *policy, const struct decide_proces
     for (int device = 0; device < DECIDE_DEVICE_LIMIT; device++)
         atomic_store(&created[device], 0);
     drawn_index.drawn = false;
+    decide_capture_start();
     decide_stream_default_start();
     decide_stream_rules_start(policy, process, mode);
 }

@@ -68,7 +68,8 @@ static void report_default(const struct decide_stream *stream)
     struct report_result results[POLICY_SETTING_COUNT];
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
         results[setting] = stream->profile->settings[setting].result;
-        if (decide_stream_needs.observe && results[setting].outcome == REPORT_OUTCOME_APPLIED)
+        if (decide_stream_mode() != POLICY_MODE_ENFORCE &&
+            results[setting].outcome == REPORT_OUTCOME_APPLIED)
             results[setting].reason = REPORT_REASON_OBSERVE;
     }
     report_stream(&(struct report_stream_info){

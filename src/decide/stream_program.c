@@ -47,7 +47,8 @@ static bool rule_prevails(const struct decide_stream_profile *profile, enum deci
 {
     const struct policy_setting_value *value =
         profile->settings[decide_stream_slot_setting(slot)].value;
-    if (!value || decide_stream_needs.observe || (owns && value->when_set == POLICY_WHEN_SET_KEEP))
+    if (!value || decide_stream_mode() != POLICY_MODE_ENFORCE ||
+        (owns && value->when_set == POLICY_WHEN_SET_KEEP))
         return false;
     *word = decide_stream_word(slot, &value->value);
     return true;
@@ -90,6 +91,18 @@ static void view_stream(CUstream stream, bool per_thread_default, struct view *v
         if (has_bit(view->injected, slot))
             view->rule[slot] = decide_stream_word(
                 slot, &view->profile->settings[decide_stream_slot_setting(slot)].value->value);
+}
+
+bool decide_stream_words(CUstream stream, bool per_thread_default,
+                         uint32_t words[DECIDE_STREAM_SLOTS])
+{
+    struct view view;
+    if (decide_stream_default_kind(stream, per_thread_default) != DECIDE_STREAM_CREATED)
+        return false;
+    view_stream(stream, per_thread_default, &view);
+    for (enum decide_stream_slot slot = 0; slot < DECIDE_STREAM_SLOTS; slot++)
+        words[slot] = has_bit(view.injected, slot) ? view.rule[slot] : view.program[slot];
+    return view.known;
 }
 
 static void note_copied(CUstream stream, enum decide_stream_kind kind, enum decide_stream_slot slot,
@@ -161,7 +174,8 @@ void decide_stream_attributes_copied(CUstream destination, CUstream source, bool
     settle_copies(destination, per_thread_default, &view);
 }
 
-/* ---- Single attributes -------------------------------------------------------------------------- */
+/* ---- Single attributes --------------------------------------------------------------------------
+ */
 
 void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int attribute)
 {

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "decide/device.h"
-#include "policy/glob.h"
+#include "decide/selectors.h"
+#include "decide/setting.h"
 
 struct decide_stream_needs decide_stream_needs;
 
@@ -27,29 +28,6 @@ static uint32_t profile_numbers;
 
 /* ---- The start ---------------------------------------------------------------------------------
  */
-
-static bool known_and_in(const struct policy_ranges *ranges, int64_t value)
-{
-    return ranges->count == 0 || (value >= 0 && policy_ranges_hold(ranges, value));
-}
-
-static bool any_glob(const struct policy_globs *globs, const char *text)
-{
-    for (size_t i = 0; i < globs->count; i++)
-        if (glob_matches(globs->patterns[i], text))
-            return true;
-    return false;
-}
-
-static bool constants_hold(const struct policy_selectors *selectors,
-                           const struct decide_process *process)
-{
-    return known_and_in(&selectors->rank, process->rank) &&
-           known_and_in(&selectors->local_rank, process->local_rank) &&
-           known_and_in(&selectors->world_size, process->world_size) &&
-           (selectors->host.count == 0 ||
-            (process->host && any_glob(&selectors->host, process->host)));
-}
 
 static unsigned kind_bit(enum decide_stream_kind kind)
 {
@@ -92,7 +70,7 @@ static void note_needs(const struct policy_rule *rule)
     bool sets = false;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
         if (rule->settings[setting].action == POLICY_ACTION_SET &&
-            decide_stream_attribute_of(setting) >= 0)
+            decide_settings[setting].on_streams)
             sets = true;
     unsigned kinds = rule_kinds(rule);
     for (enum decide_stream_kind kind = 0; kind < DECIDE_STREAM_UNKNOWN; kind++) {
@@ -127,7 +105,6 @@ void decide_stream_rules_start(const struct policy *policy, const struct decide_
 {
     pthread_mutex_init(&profiles_mutex, NULL);
     memset(&decide_stream_needs, 0, sizeof decide_stream_needs);
-    decide_stream_needs.observe = mode != POLICY_MODE_ENFORCE;
     active.count = 0;
     if (!policy || mode == POLICY_MODE_OFF)
         return;
@@ -137,7 +114,8 @@ void decide_stream_rules_start(const struct policy *policy, const struct decide_
     }
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct policy_rule *rule = &policy->rules[i];
-        if (rule->section != POLICY_SECTION_STREAM || !constants_hold(&rule->selectors, process))
+        if (rule->section != POLICY_SECTION_STREAM ||
+            !decide_selectors_hold_here(&rule->selectors, process))
             continue;
         active.items[active.count++] = rule;
         note_needs(rule);
@@ -154,13 +132,10 @@ static bool flags_hold(enum policy_stream_flags wanted, unsigned flags)
     return (wanted == POLICY_STREAM_FLAGS_NON_BLOCKING) == !!(flags & CU_STREAM_NON_BLOCKING);
 }
 
-static bool library_holds(const struct policy_selectors *selectors, const char *library)
+/* An index that is not known is in no range. */
+static bool index_holds(const struct policy_ranges *ranges, int64_t index)
 {
-    /* A caller that is not known is no library by name, and none that is excluded. */
-    if (!library)
-        return selectors->library.count == 0;
-    return (selectors->library.count == 0 || any_glob(&selectors->library, library)) &&
-           !any_glob(&selectors->not_library, library);
+    return ranges->count == 0 || (index >= 0 && policy_ranges_hold(ranges, index));
 }
 
 static bool rule_holds(const struct policy_rule *rule, const struct decide_stream_facts *facts)
@@ -169,8 +144,8 @@ static bool rule_holds(const struct policy_rule *rule, const struct decide_strea
     return (rule_kinds(rule) & kind_bit(facts->kind)) &&
            flags_hold(selectors->flags, facts->flags) &&
            policy_ranges_hold(&selectors->created_priority, facts->priority) &&
-           known_and_in(&selectors->index, facts->index) &&
-           library_holds(selectors, facts->library) &&
+           index_holds(&selectors->index, facts->index) &&
+           decide_selectors_hold_library(selectors, facts->library) &&
            (selectors->device.count == 0 ||
             (facts->device >= 0 && decide_device_is(&selectors->device, facts->device)));
 }
@@ -184,18 +159,16 @@ static bool rule_has_group(const struct policy_rule *rule, enum policy_group gro
     return false;
 }
 
-/* False where the driver does not tell its version: it will refuse for itself. */
-static bool driver_before(int version)
+/* Why the value cannot hold on any stream of the device. A driver that does not tell its version
+ * will refuse for itself. */
+static enum report_reason static_reason(enum policy_setting setting,
+                                        const struct policy_setting_value *value, int device)
 {
-    int own = cuda_driver_version();
-    return own > 0 && own < version;
-}
-
-static enum report_reason mem_sync_reason(enum policy_setting setting,
-                                          const union policy_value *value, int device)
-{
-    if (driver_before(12000))
+    int version = cuda_driver_version();
+    if (version > 0 && version < decide_settings[setting].driver_version)
         return REPORT_REASON_DRIVER_TOO_OLD;
+    if (!decide_settings[setting].mem_sync)
+        return REPORT_REASON_NONE;
     if (device < 0)
         return REPORT_REASON_DEVICE_UNKNOWN;
     int domains = decide_device_domains(device);
@@ -204,32 +177,17 @@ static enum report_reason mem_sync_reason(enum policy_setting setting,
     if (domains <= 1)
         return REPORT_REASON_ONE_DOMAIN;
     if (setting == POLICY_SETTING_MEM_SYNC_DOMAIN_MAP &&
-        (value->mem_sync_domain_map.default_domain >= domains ||
-         value->mem_sync_domain_map.remote_domain >= domains))
+        (value->value.mem_sync_domain_map.default_domain >= domains ||
+         value->value.mem_sync_domain_map.remote_domain >= domains))
         return REPORT_REASON_NO_SUCH_DOMAIN;
     return REPORT_REASON_NONE;
-}
-
-/* Why the value cannot hold on any stream of the device. */
-static enum report_reason static_reason(enum policy_setting setting,
-                                        const struct policy_setting_value *value, int device)
-{
-    switch (setting) {
-    case POLICY_SETTING_MEM_SYNC_DOMAIN:
-    case POLICY_SETTING_MEM_SYNC_DOMAIN_MAP:
-        return mem_sync_reason(setting, &value->value, device);
-    case POLICY_SETTING_NVLINK_UTIL_CENTRIC:
-        return driver_before(13000) ? REPORT_REASON_DRIVER_TOO_OLD : REPORT_REASON_NONE;
-    default:
-        return REPORT_REASON_NONE;
-    }
 }
 
 static void take_setting(struct decide_stream_setting *setting, const struct policy_rule *rule,
                          enum policy_setting which, int device)
 {
     const struct policy_setting_value *value = &rule->settings[which];
-    if (value->action == POLICY_ACTION_ABSENT || decide_stream_attribute_of(which) < 0)
+    if (value->action == POLICY_ACTION_ABSENT || !decide_settings[which].on_streams)
         return;
     setting->result.rule = rule->index;
     if (value->action != POLICY_ACTION_SET) {

@@ -24,7 +24,6 @@ struct decide_stream_facts {
 
 /* What the rules of the policy need to know. Written at the start, constant afterwards. */
 struct decide_stream_needs {
-    bool observe;
     bool priority; /* some rule for created streams sets a priority */
     bool merges;   /* some rule for default streams has a setting */
     struct {
@@ -33,6 +32,12 @@ struct decide_stream_needs {
     } kind[DECIDE_STREAM_UNKNOWN];
 };
 extern struct decide_stream_needs decide_stream_needs;
+
+/* The mode of the process now: others may change it while it runs. */
+static inline enum policy_mode decide_stream_mode(void)
+{
+    return (enum policy_mode)__atomic_load_n(&report_control->part.mode, __ATOMIC_RELAXED);
+}
 
 /* The profile of a stream that no rule matched. */
 extern const struct decide_stream_profile decide_stream_no_profile;

@@ -3,19 +3,14 @@
 
 #include <string.h>
 
+#include "decide/setting.h"
 #include "decide/stream_rules.h"
 
-static const struct {
-    enum policy_setting setting;
-    int attribute;
-} slots[DECIDE_STREAM_SLOTS] = {
-    [DECIDE_STREAM_SLOT_DOMAIN] = {POLICY_SETTING_MEM_SYNC_DOMAIN,
-                                   CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN},
-    [DECIDE_STREAM_SLOT_MAP] = {POLICY_SETTING_MEM_SYNC_DOMAIN_MAP,
-                                CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP},
-    [DECIDE_STREAM_SLOT_PRIORITY] = {POLICY_SETTING_PRIORITY, CU_LAUNCH_ATTRIBUTE_PRIORITY},
-    [DECIDE_STREAM_SLOT_NVLINK] = {POLICY_SETTING_NVLINK_UTIL_CENTRIC,
-                                   CUDA_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING},
+static const enum policy_setting slots[DECIDE_STREAM_SLOTS] = {
+    [DECIDE_STREAM_SLOT_DOMAIN] = POLICY_SETTING_MEM_SYNC_DOMAIN,
+    [DECIDE_STREAM_SLOT_MAP] = POLICY_SETTING_MEM_SYNC_DOMAIN_MAP,
+    [DECIDE_STREAM_SLOT_PRIORITY] = POLICY_SETTING_PRIORITY,
+    [DECIDE_STREAM_SLOT_NVLINK] = POLICY_SETTING_NVLINK_UTIL_CENTRIC,
 };
 
 /* The union as the driver sees it, of which the header at hand may know only a part. */
@@ -27,28 +22,25 @@ union attribute_value {
 
 enum policy_setting decide_stream_slot_setting(enum decide_stream_slot slot)
 {
-    return slots[slot].setting;
+    return slots[slot];
 }
 
 int decide_stream_slot_attribute(enum decide_stream_slot slot)
 {
-    return slots[slot].attribute;
+    return decide_settings[slots[slot]].attribute;
 }
 
 int decide_stream_slot_of(int attribute)
 {
     for (int slot = 0; slot < DECIDE_STREAM_SLOTS; slot++)
-        if (slots[slot].attribute == attribute)
+        if (decide_settings[slots[slot]].attribute == attribute)
             return slot;
     return -1;
 }
 
 int decide_stream_attribute_of(enum policy_setting setting)
 {
-    for (int slot = 0; slot < DECIDE_STREAM_SLOTS; slot++)
-        if (slots[slot].setting == setting)
-            return slots[slot].attribute;
-    return -1;
+    return decide_settings[setting].on_streams ? decide_settings[setting].attribute : -1;
 }
 
 static uint32_t map_word(uint8_t default_domain, uint8_t remote_domain)
@@ -61,20 +53,7 @@ static uint32_t map_word(uint8_t default_domain, uint8_t remote_domain)
 
 uint32_t decide_stream_word(enum decide_stream_slot slot, const union policy_value *value)
 {
-    switch (slot) {
-    case DECIDE_STREAM_SLOT_DOMAIN:
-        return value->mem_sync_domain;
-    case DECIDE_STREAM_SLOT_MAP:
-        return map_word(value->mem_sync_domain_map.default_domain,
-                        value->mem_sync_domain_map.remote_domain);
-    case DECIDE_STREAM_SLOT_PRIORITY:
-        return (uint32_t)value->priority;
-    case DECIDE_STREAM_SLOT_NVLINK:
-        return value->nvlink_util_centric;
-    case DECIDE_STREAM_SLOTS:
-        break;
-    }
-    return 0;
+    return decide_setting_attribute(slots[slot], value).value.number;
 }
 
 uint32_t decide_stream_default_word(enum decide_stream_slot slot)
@@ -90,7 +69,8 @@ bool decide_stream_write(CUstream stream, enum decide_stream_slot slot, uint32_t
         return false;
     memset(&attribute, 0, sizeof attribute);
     attribute.word = word;
-    return cuda_driver.cuStreamSetAttribute(stream, (CUstreamAttrID)slots[slot].attribute,
+    return cuda_driver.cuStreamSetAttribute(stream,
+                                            (CUstreamAttrID)decide_stream_slot_attribute(slot),
                                             &attribute.value) == CUDA_SUCCESS;
 }
 
@@ -100,7 +80,7 @@ bool decide_stream_read(CUstream stream, enum decide_stream_slot slot, uint32_t 
     if (!cuda_driver.cuStreamGetAttribute)
         return false;
     memset(&attribute, 0, sizeof attribute);
-    if (cuda_driver.cuStreamGetAttribute(stream, (CUstreamAttrID)slots[slot].attribute,
+    if (cuda_driver.cuStreamGetAttribute(stream, (CUstreamAttrID)decide_stream_slot_attribute(slot),
                                          &attribute.value) != CUDA_SUCCESS)
         return false;
     /* A map has two bytes; the rest of the word is not the driver's to define. */
@@ -158,15 +138,15 @@ uint8_t decide_stream_settings_make(CUstream stream, const struct decide_stream_
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
         results[setting] = profile->settings[setting].result;
     for (enum decide_stream_slot slot = 0; slot < DECIDE_STREAM_SLOTS; slot++) {
-        const struct policy_setting_value *value = profile->settings[slots[slot].setting].value;
-        struct report_result *result = &results[slots[slot].setting];
+        const struct policy_setting_value *value = profile->settings[slots[slot]].value;
+        struct report_result *result = &results[slots[slot]];
         if (!value)
             continue;
         if (slot == DECIDE_STREAM_SLOT_PRIORITY && request->priority_given &&
             value->when_set == POLICY_WHEN_SET_KEEP) {
             result->outcome = REPORT_OUTCOME_KEPT;
             result->reason = REPORT_REASON_OWN_VALUE;
-        } else if (decide_stream_needs.observe) {
+        } else if (decide_stream_mode() != POLICY_MODE_ENFORCE) {
             result->reason = REPORT_REASON_OBSERVE;
         } else if (slot == DECIDE_STREAM_SLOT_PRIORITY) {
             judge_priority(stream, request, value->value.priority, result);

@@ -3,8 +3,8 @@
 #define CUDAPOLICY_DECIDE_STREAM_SETTINGS_H
 
 /*
- * The settings of streams as the driver takes them. All calls here go to the driver, so no lock may
- * be held around them; none is for the launch path.
+ * The settings of streams as the driver takes them. Some calls here go to the driver, so no lock
+ * may be held around them; none is for the launch path.
  */
 
 #include <stdbool.h>
@@ -22,6 +22,11 @@ int decide_stream_slot_of(int attribute);
  * priority of a new stream is the one it was created with. */
 uint32_t decide_stream_word(enum decide_stream_slot slot, const union policy_value *value);
 uint32_t decide_stream_default_word(enum decide_stream_slot slot);
+
+/* What the driver holds for a created stream, by slot; false for streams not known and default
+ * ones. Makes no call. Locks. */
+bool decide_stream_words(CUstream stream, bool per_thread_default,
+                         uint32_t words[DECIDE_STREAM_SLOTS]);
 
 /* Sets one attribute; false when the driver refuses or does not know the call. */
 bool decide_stream_write(CUstream stream, enum decide_stream_slot slot, uint32_t word);
