@@ -30,9 +30,10 @@ struct kernel_name {
     const char *name;
     const char *last_component; /* inside name: what stands behind its last "::" of scopes */
     /*
-     * False for a name that begins with _Z but is not understood, or of which some form is longer
-     * than 1 MiB: to be reported. The signature is then the mangled name; so is the name, unless it
-     * could be read where the signature could not (templates of over a thousand arguments).
+     * False for a name that begins with _Z and of which not every form is known: to be reported. It
+     * may be no mangled name, or longer than 64 KiB, or have a form that is longer than 1 MiB or
+     * nests too deep (a template with over a thousand arguments has a name, but no signature). In
+     * place of a form that is not known stands the mangled name.
      */
     bool demangled;
 };

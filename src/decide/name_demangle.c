@@ -47,6 +47,7 @@ struct demangling {
     struct text signature;
     size_t last_component;
     unsigned conversions;
+    bool is_special; /* no function or variable, but something that belongs to one */
     bool name_known;
     bool signature_known;
 };
@@ -211,6 +212,7 @@ static bool write_component(struct demangling *work, struct spine_item item)
     case DEMANGLE_COMPONENT_STRUCTURED_BINDING:
         return print(work, component, &work->name);
     default:
+        work->is_special = component == work->tree.root;
         return false;
     }
 }
@@ -234,7 +236,7 @@ static bool write_name(struct demangling *work)
     return true;
 }
 
-/* The name of what is not a function (a guard variable, a virtual table) is all of it. */
+/* A guard variable or a virtual table has no name but all of it. */
 static bool copy_signature_to_name(struct demangling *work)
 {
     work->name.length = 0;
@@ -254,7 +256,7 @@ static void demangle(void *argument)
     work->name_known = write_name(work);
     name_tree_unmark(&work->tree);
     work->signature_known = print(work, work->tree.root, &work->signature);
-    if (!work->name_known && work->signature_known) {
+    if (work->is_special && work->signature_known) {
         work->name_known = copy_signature_to_name(work);
     }
 }
