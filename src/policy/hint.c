@@ -3,8 +3,13 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "policy/suggest.h"
+
+enum {
+    HINT_WORD_LIMIT = 128, /* nothing that has a name in a policy is longer */
+};
 
 static char folded(char character)
 {
@@ -33,7 +38,7 @@ const char *policy_hint(struct policy_hint *hint, const char *word, const char *
             nearest = candidates[i];
         }
     }
-    if (nearest == NULL) {
+    if (nearest == NULL && strlen(word) <= HINT_WORD_LIMIT) {
         nearest = suggest_nearest(word, candidates, count);
     }
     hint->text[0] = '\0';

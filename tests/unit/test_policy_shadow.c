@@ -2,6 +2,9 @@
 /* Shadowed rules: reported when, and only when, it is proved that they can never apply. */
 #include "test_policy_support.h"
 
+#include "policy/glob.h"
+#include "policy/parser.h"
+
 /* The rules of body with neither error nor warning. */
 static void expect_no_shadow(const char *body)
 {
@@ -268,6 +271,87 @@ static void policy_of_many_rules_is_checked_in_bounded_time(void **state)
     free(text);
 }
 
+/* ---- the proof itself, against matching ---------------------------------------------------------
+ */
+
+static uint64_t random_state = 88172645463325252u;
+
+static unsigned random_below(unsigned limit)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 33) % limit;
+}
+
+static void random_pattern(char *pattern)
+{
+    static const char *const elements[] = {
+        "a", "b", "*", "*", "?", "::", "[ab]", "[!a]", "\\a", "[a-b:]", "\\*", "[:]"};
+    unsigned count = random_below(5);
+
+    pattern[0] = '\0';
+    for (unsigned i = 0; i < count; i++) {
+        strcat(pattern, elements[random_below(sizeof elements / sizeof elements[0])]);
+    }
+}
+
+/* As decisions match a kernel's name: whole, or by its last component for patterns without ::. */
+static bool matches_name(const char *pattern, const char *name)
+{
+    const char *last = name;
+
+    for (const char *colons = strstr(name, "::"); colons != NULL; colons = strstr(last, "::")) {
+        last = colons + 2;
+    }
+    return glob_matches(pattern, name) ||
+           (strstr(pattern, "::") == NULL && glob_matches(pattern, last));
+}
+
+/* All texts of up to five bytes over a, b, * and :. */
+static bool next_text(char *text)
+{
+    static const char bytes[] = "ab*:";
+
+    for (size_t i = 0; i < 5; i++) {
+        const char *byte = text[i] != '\0' ? strchr(bytes, text[i]) + 1 : bytes;
+
+        if (*byte != '\0') {
+            text[i] = *byte;
+            return true;
+        }
+        text[i] = bytes[0];
+    }
+    return false;
+}
+
+static void pattern_is_covered_only_if_all_that_it_matches_is_matched(void **state)
+{
+    unsigned covered_count = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 20000; i++) {
+        char pattern[64], covered[64], text[6] = "";
+        size_t steps = 10000, name_steps = 10000;
+
+        random_pattern(pattern);
+        random_pattern(covered);
+        bool covers = policy_pattern_covers(pattern, covered, false, &steps);
+        bool covers_name = policy_pattern_covers(pattern, covered, true, &name_steps);
+        covered_count += covers;
+        if (!covers && !covers_name) {
+            continue;
+        }
+        do {
+            if ((covers && glob_matches(covered, text) && !glob_matches(pattern, text)) ||
+                (covers_name && matches_name(covered, text) && !matches_name(pattern, text))) {
+                fail_msg("\"%s\" does not cover \"%s\": \"%s\"", pattern, covered, text);
+            }
+        } while (next_text(text));
+    }
+    assert_true(covered_count > 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +372,7 @@ int main(void)
         cmocka_unit_test(several_rules_together_may_take_all_settings),
         cmocka_unit_test(final_rule_shadows_whatever_its_settings_are),
         cmocka_unit_test(policy_of_many_rules_is_checked_in_bounded_time),
+        cmocka_unit_test(pattern_is_covered_only_if_all_that_it_matches_is_matched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
