@@ -157,6 +157,15 @@ static bool write_default_argument(struct demangling *work, struct spine_item it
     return true;
 }
 
+static const struct demangle_component *
+without_clone_suffixes(const struct demangle_component *component)
+{
+    while (component->type == DEMANGLE_COMPONENT_CLONE) {
+        component = component->u.s_binary.left;
+    }
+    return component;
+}
+
 /* Writes one component, or puts those it consists of before the others; false if it is no name. */
 static bool write_component(struct demangling *work, struct spine_item item)
 {
@@ -212,7 +221,7 @@ static bool write_component(struct demangling *work, struct spine_item item)
     case DEMANGLE_COMPONENT_STRUCTURED_BINDING:
         return print(work, component, &work->name);
     default:
-        work->is_special = component == work->tree.root;
+        work->is_special = component == without_clone_suffixes(work->tree.root);
         return false;
     }
 }
