@@ -346,23 +346,23 @@ static void test_truncated_file_is_read_as_far_as_it_goes(void **state)
     assert_false(reads("file.counters", error, sizeof error));
 }
 
-/* One string of 30 MiB that every row names would make a report of hundreds of gigabytes. */
+/* One string of 2 MiB that every row names would make a report of 64 GiB. */
 static void test_made_up_file_does_not_blow_up(void **state)
 {
     (void)state;
-    char error[512];
+    enum { LENGTH = 2 * 1024 * 1024 };
     assert_child_succeeds(leaves_a_file);
-    char *long_text = malloc(30 * 1024 * 1024);
+    char *long_text = malloc(LENGTH);
     assert_non_null(long_text);
-    memset(long_text, 'x', 30 * 1024 * 1024);
-    overwrite("file.counters", REPORT_OFFSET_STRINGS, long_text, 30 * 1024 * 1024);
-    uint64_t strings = 30 * 1024 * 1024;
+    memset(long_text, 'x', LENGTH);
+    overwrite("file.counters", REPORT_OFFSET_STRINGS, long_text, LENGTH);
+    uint64_t strings = LENGTH;
     uint32_t all[] = {10, REPORT_KERNEL_LIMIT, REPORT_CELL_LIMIT, 10, REPORT_FACT_LIMIT, 10};
     overwrite("file.counters", offsetof(struct report_header, counts.strings), &strings,
               sizeof strings);
     overwrite("file.counters", offsetof(struct report_header, counts.rules), all, sizeof all);
     /* Every kernel is launched, every fact has a name. */
-    memset(long_text, 1, 8 * 1024 * 1024);
+    memset(long_text, 1, LENGTH);
     overwrite("file.counters", REPORT_OFFSET_SHARDS + 4096, long_text, 32 * REPORT_CELL_LIMIT);
     for (uint32_t cell = 0; cell < REPORT_CELL_LIMIT; cell++)
         overwrite("file.counters",
@@ -375,7 +375,6 @@ static void test_made_up_file_does_not_blow_up(void **state)
                   offsets, sizeof offsets);
     }
     free(long_text);
-    assert_true(reads("file.counters", error, sizeof error));
     json_t *report = read_counters("file.counters");
     assert_true(json_is_true(json_object_get(report, "partial")));
     json_decref(report);
