@@ -212,6 +212,19 @@ static int run(struct run_options *options, const struct policy *policy, char **
     return status;
 }
 
+/* Unless --mode beats it, a mode that the library would not understand is better refused here. */
+static bool mode_is_known(void)
+{
+    const char *variable = getenv("CUDAPOLICY_MODE");
+    enum policy_mode mode;
+
+    if (variable == NULL || policy_mode_parse(variable, &mode)) {
+        return true;
+    }
+    command_error("CUDAPOLICY_MODE: '%s' is no mode: enforce, observe or off", variable);
+    return false;
+}
+
 static int run_main(const struct command *command, int argc, char **argv)
 {
     static const struct option long_options[] = {
@@ -250,7 +263,14 @@ static int run_main(const struct command *command, int argc, char **argv)
     if (options.job.policy == NULL || options.job.policy[0] == '\0') {
         return command_usage_error(command, "no policy: give one with -p, or in CUDAPOLICY_FILE");
     }
+    if (strcmp(options.job.policy, "-") == 0) {
+        return command_usage_error(command, "the program needs the policy in a file, not on its "
+                                            "standard input");
+    }
     memory_failure_status = COMMAND_RUN_FAILED;
+    if (options.job.mode == NULL && !mode_is_known()) {
+        return COMMAND_RUN_FAILED;
+    }
     policy = policy_input_require(options.job.policy, !options.quiet);
     if (policy == NULL) {
         command_error("the policy is wrong; '%s' was not started", argv[optind]);

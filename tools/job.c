@@ -139,8 +139,12 @@ int job_run(struct job *job, char **argv)
 void job_collect(struct job *job, struct results *results)
 {
     results_load(results, job->folder);
-    for (size_t i = 0; i < results->process_count; i++) {
-        job->keep = job->keep || results->processes[i].running;
+    for (size_t i = 0; i < results->process_count && !job->keep; i++) {
+        if (results->processes[i].running) {
+            job->keep = true;
+            command_error("reports stay in '%s', since a process of the job still runs",
+                          job->folder);
+        }
     }
 }
 

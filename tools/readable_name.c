@@ -72,9 +72,15 @@ char *readable_name_of_signature(const char *signature)
     return start;
 }
 
-static bool is_signature(const char *text)
+/* Whether there are parameters, which stand in parentheses that are not an unnamed namespace's. */
+static bool has_parameters(const char *text)
 {
-    return strpbrk(text, "(< ") != NULL && !begins(text, anonymous);
+    const char *parenthesis = text;
+
+    while ((parenthesis = strchr(parenthesis, '(')) != NULL && begins(parenthesis, anonymous)) {
+        parenthesis += strlen(anonymous);
+    }
+    return parenthesis != NULL;
 }
 
 /* Where the last component begins: after the last "::" outside braces and parentheses. */
@@ -102,13 +108,13 @@ bool readable_name_fill(const char *text, struct match_facts *facts)
     size_t size;
 
     facts->form_known[POLICY_NAME_FORM_NAME] = true;
-    facts->form_known[POLICY_NAME_FORM_SIGNATURE] = mangled || strchr(text, '(') != NULL;
+    facts->form_known[POLICY_NAME_FORM_SIGNATURE] = mangled || has_parameters(text);
     facts->form_known[POLICY_NAME_FORM_MANGLED] = mangled;
     if (mangled) {
         return kernel_name_make(text, &facts->name);
     }
     /* One allocation that begins at mangled, as kernel_name_release expects it. */
-    name = is_signature(text) ? readable_name_of_signature(text) : memory_copy(text);
+    name = readable_name_of_signature(text);
     size = strlen(text) + 1;
     facts->name.mangled = memory_allocate(size + strlen(name) + 1, 1);
     strcpy(facts->name.mangled, text);

@@ -125,7 +125,7 @@ static void add_rule_rows(struct table *table, const struct results_rule *rule)
     if (rule->streams > 0) {
         add_row(table, rule, "-", streams, &rule->stream_outcomes);
     }
-    if (rule->launches.total > 0 || rule->streams == 0) {
+    if (rule->launches.total > 0) {
         add_row(table, rule, kernels, launches, &rule->launch_outcomes);
     }
     free(kernels);
@@ -147,7 +147,9 @@ static void print_rules(const struct results *results, const struct summary_opti
     table_column(table, "kept", TABLE_RIGHT, false);
     table_column(table, "refused", TABLE_LEFT, false);
     for (size_t i = 0; i < results->rule_count; i++) {
-        add_rule_rows(table, &results->rules[i]);
+        if (summary_has_matched(&results->rules[i])) {
+            add_rule_rows(table, &results->rules[i]);
+        }
     }
     if (table_rows(table) > 0) {
         table_print(table, stream, options->wide, "");

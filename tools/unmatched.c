@@ -77,6 +77,16 @@ static void consider(struct candidate *best, size_t *count, const struct candida
     }
 }
 
+/* Beside a name that another form would have found, or one that is much nearer, others only
+ * distract. */
+static bool is_worth_naming(const struct candidate *candidate, const struct candidate *nearest)
+{
+    if (nearest->matches) {
+        return candidate->matches;
+    }
+    return candidate->distance <= 2 * nearest->distance + 1;
+}
+
 /* No kernel has the name: those whose names are nearest, first of all those that another form of
  * the name would have found. */
 static void find_nearest(const struct policy_rule *rule, const struct results *results,
@@ -99,7 +109,7 @@ static void find_nearest(const struct policy_rule *rule, const struct results *r
         consider(best, &count, &candidate);
         facts_release(&facts);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && is_worth_naming(&best[i], &best[0]); i++) {
         const struct results_kernel *kernel = &results->kernels[best[i].kernel];
         struct match_facts facts;
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program for tests of the command: it finds the driver as Triton does, by dlopen and dlsym, and does
- * what its arguments say, one after the other:
+ * A program for tests of the command: it finds the driver as Triton does, by dlopen and dlsym, and
+ * does what its arguments say, one after the other:
  *
  *   stream PRIORITY         creates a non-blocking stream, used by the launches that follow
- *   launch NAME COUNT GRID  launches the kernel with this mangled name COUNT times, GRID blocks each
- *   fork                    goes on in a child; the parent waits for it and ends as it did
- *   detach                  goes on in a child; the parent says "detached PID" and ends with 0
+ *   launch NAME COUNT GRID  launches the kernel with this mangled name COUNT times, GRID blocks
+ * each fork                    goes on in a child; the parent waits for it and ends as it did
+ *   detach                  goes on in a child; the parent ends with 0 at the child's "release"
+ *   release                 lets the parent of a "detach" end
  *   say TEXT                prints TEXT on standard output
  *   wait                    waits for a byte on standard input, or its end
  *   abort                   ends by SIGABRT, without any code of its own
@@ -50,7 +51,8 @@ static void check(CUresult result, const char *call)
     }
 }
 
-#define CALL(symbol, type, ...) check(((CUresult(*) type)driver_function(symbol))(__VA_ARGS__), symbol)
+#define CALL(symbol, type, ...)                                                                    \
+    check(((CUresult(*) type)driver_function(symbol))(__VA_ARGS__), symbol)
 
 static void start(void)
 {
@@ -88,19 +90,39 @@ static void make_stream(int priority)
          priority);
 }
 
+static int released[2];
+
+/* Until every holder of the other end is gone, or the child wrote. */
+static void wait_for_release(void)
+{
+    char byte;
+
+    close(released[1]);
+    if (read(released[0], &byte, 1) < 0) {
+        exit(94);
+    }
+}
+
+static void release(void)
+{
+    if (write(released[1], "", 1) != 1) {
+        exit(94);
+    }
+}
+
 static void go_on_in_child(bool wait_for_it)
 {
-    pid_t child = fork();
+    pid_t child;
     int status;
 
+    if (pipe(released) != 0 || (child = fork()) < 0) {
+        exit(97);
+    }
     if (child == 0) {
         return;
     }
-    if (child < 0) {
-        exit(97);
-    }
     if (!wait_for_it) {
-        printf("detached %d\n", (int)child);
+        wait_for_release();
         exit(0);
     }
     waitpid(child, &status, 0);
@@ -124,6 +146,8 @@ int main(int argc, char **argv)
             go_on_in_child(true);
         } else if (strcmp(argv[i], "detach") == 0) {
             go_on_in_child(false);
+        } else if (strcmp(argv[i], "release") == 0) {
+            release();
         } else if (strcmp(argv[i], "say") == 0 && i + 1 < argc) {
             puts(argv[++i]);
             fflush(stdout);

@@ -88,7 +88,7 @@ class Run(Job):
         self.assertRegex(result.stderr, r"(?m)^kernel small +1 +2 +2 +0 +0 +0$")
         for call in self.calls():
             if call["call"].startswith("cuLaunch"):
-                self.assertEqual((call["call"], call["attributes"]), ("cuLaunchKernel", "-"))
+                self.assertEqual((call["call"], call["attributes"]), ("cuLaunchKernel", "none"))
 
     def test_off_leaves_no_report(self):
         result = self.job("--mode", "off", program=["launch", ALL_REDUCE, "2", "4"])
@@ -111,14 +111,22 @@ class Run(Job):
     def test_a_process_that_outlives_the_program_is_told_and_keeps_its_folder(self):
         reading, writing = os.pipe()
         self.addCleanup(os.close, reading)
-        output = self.write("output", "")
-        with open(output, "w", encoding="ascii") as file:
-            result = self.job(program=["fork", "launch", ALL_REDUCE, "2", "4", "detach",
-                                       "launch", ALL_REDUCE, "3", "4", "wait", "say", "done"],
-                              env={"TMPDIR": self.folder}, stdin=reading, stdout=file)
-        os.close(writing)
-        self.assertEqual(result.returncode, 0, result)
-        self.assertIn("launches of 1 kernel in", result.stderr)
+        closing = os.fdopen(writing, "wb")
+        self.addCleanup(closing.close)
+        # Files, not pipes: whoever reads a pipe would wait for the process that goes on.
+        with open(self.path("out"), "w+", encoding="utf-8") as out, \
+                open(self.path("err"), "w+", encoding="utf-8") as err:
+            result = self.job(program=["launch", ALL_REDUCE, "2", "4", "detach", "launch",
+                                       ALL_REDUCE, "3", "4", "release", "wait"],
+                              env={"TMPDIR": self.folder}, stdin=reading, stdout=out, stderr=err)
+            err.seek(0)
+            text = err.read()
+        self.assertEqual(result.returncode, 0, text)
+        self.assertIn("5 launches of 1 kernel in 2 processes", text)
+        self.assertRegex(text, r"process \d+ \(.*program\) still runs")
+        folder, = [name for name in os.listdir(self.folder) if name.startswith("cudapolicy-")]
+        self.assertIn(os.path.join(self.folder, folder), text)
+        self.assertTrue([name for name in os.listdir(self.path(folder)) if "counters" in name])
 
     def test_programs_under_a_shell_and_python_are_reached(self):
         path = self.write("policy.ini", POLICY)
@@ -137,7 +145,7 @@ class Run(Job):
         shown = self.job("--report", self.path("job.json"), "-q",
                          program=["launch", ALL_REDUCE, "2", "4", "fork",
                                   "launch", ALL_REDUCE, "3", "4"])
-        self.assertEqual(shown.stderr, "")
+        self.assertNotIn("launches", shown.stderr)
         result = self.command("report", self.path("job.json"))
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("5 launches of 1 kernel in 2 processes", result.stdout)
@@ -188,7 +196,7 @@ class Record(Job):
         self.assertEqual((result.returncode, result.stdout), (5, "hello\n"), result)
         for call in self.calls():
             if call["call"].startswith("cuLaunch"):
-                self.assertEqual((call["call"], call["attributes"]), ("cuLaunchKernel", "-"))
+                self.assertEqual((call["call"], call["attributes"]), ("cuLaunchKernel", "none"))
 
     def test_kernels_libraries_and_streams_are_listed(self):
         text = self.record(program=self.PROGRAM).stderr
