@@ -108,6 +108,61 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     return call_end(&call, call.result);
 }
 
+/* In stream order, which here is at once. While capturing the memory is made now and stays. */
+static CUresult allocate_async(const char *name, CUstream standard, CUdeviceptr *pointer,
+                               size_t size, CUstream handle)
+{
+    struct call call = memory_call(name, size);
+    CUstream stream = stream_of(handle, standard, true);
+    call_stream(&call, handle, stream);
+    if (call.result == CUDA_SUCCESS)
+        call.result = stream == NULL ? stream_refusal(handle) : capture_check(stream);
+    if (call.result == CUDA_SUCCESS && stream->capture != NULL) {
+        CUgraphNode node;
+        call.result = capture_node(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &node);
+    }
+    if (call.result == CUDA_SUCCESS)
+        call.result = allocate((void **)pointer, size, false);
+    return call_end(&call, call.result);
+}
+
+CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    return allocate_async(__func__, CU_STREAM_LEGACY, dptr, bytesize, hStream);
+}
+
+CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    return allocate_async(__func__, CU_STREAM_PER_THREAD, dptr, bytesize, hStream);
+}
+
+static CUresult free_async(const char *name, CUstream standard, CUdeviceptr pointer,
+                           CUstream handle)
+{
+    struct call call = memory_call(name, 0);
+    CUstream stream = stream_of(handle, standard, true);
+    call_stream(&call, handle, stream);
+    if (call.result == CUDA_SUCCESS)
+        call.result = stream == NULL ? stream_refusal(handle) : capture_check(stream);
+    if (call.result == CUDA_SUCCESS && stream->capture != NULL) {
+        CUgraphNode node;
+        call.result = capture_node(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, &node);
+    } else if (call.result == CUDA_SUCCESS) {
+        call.result = release((const void *)(uintptr_t)pointer);
+    }
+    return call_end(&call, call.result);
+}
+
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    return free_async(__func__, CU_STREAM_LEGACY, dptr, hStream);
+}
+
+CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+{
+    return free_async(__func__, CU_STREAM_PER_THREAD, dptr, hStream);
+}
+
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     struct call call = memory_call(__func__, 0);
