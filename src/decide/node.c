@@ -184,7 +184,12 @@ static void decide_again(CUgraphNode node, const struct cuda_kernel_node_params 
 {
     struct decision decision;
     struct decide_node_values now, program;
-    decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
+    bool cooperative = false;
+    memset(&now, 0, sizeof now);
+    if (decide_rules_count() || facts->injection.settings) {
+        decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
+        cooperative = decide_node_is_cooperative(node);
+    }
     program = now;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
         if (!(facts->injection.settings & bit(setting)))
@@ -192,7 +197,7 @@ static void decide_again(CUgraphNode node, const struct cuda_kernel_node_params 
         program.of[setting] = facts->injection.program[setting];
         program.present |= (uint16_t)bit(setting);
     }
-    decide(&decision, parameters, facts->library, decide_node_is_cooperative(node), &program);
+    decide(&decision, parameters, facts->library, cooperative, &program);
     make_so(node, &decision, &now, &program, &facts->injection);
     facts->cell = decision.verdict.cell;
 }

@@ -108,10 +108,10 @@ static void what_the_program_set_on_the_legacy_stream_is_known(void **state)
     (void)state;
     CUcontext second;
     recording_driver_configure("DEVICES", "2");
-    support_begin("[stream l]\nkind = legacy\nmem_sync_domain = remote\nwhen_set = keep\n");
+    support_begin("[stream l]\nkind = legacy\npriority = -1\nwhen_set = keep\n");
     assert_int_equal(decide_stream_own(decide_stream_find(NULL, false, NULL)), 0);
-    program_sets(NULL, DOMAIN, 0);
-    assert_int_equal(decide_stream_own(decide_stream_find(NULL, false, NULL)), 1u << DOMAIN);
+    program_sets(NULL, PRIORITY, 0);
+    assert_int_equal(decide_stream_own(decide_stream_find(NULL, false, NULL)), 1u << PRIORITY);
     assert_int_equal(decide_stream_own(decide_stream_find(NULL, true, NULL)), 0);
     EXPECT(cuDevicePrimaryCtxRetain(&second, 1));
     EXPECT(cuCtxSetCurrent(second));
