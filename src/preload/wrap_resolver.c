@@ -13,7 +13,7 @@ static CUresult answer(const void *caller, const char *symbol, void **function, 
 
     if (symbol != NULL && real != NULL && !preload_caller_of(caller).is_driver)
         *function = preload_wrap_answer(symbol, version, flags, real);
-    report_log(REPORT_LOG_DEBUG, "cuGetProcAddress\t%s\t%d\t%llu\t%s\t%d",
+    report_log(REPORT_LOG_DEBUG, "cuGetProcAddress symbol=%s version=%d flags=%llu answer=%s result=%d",
                symbol != NULL ? symbol : "(null)", version, (unsigned long long)flags,
                real == NULL          ? "null"
                : *function != real ? "wrapped"
