@@ -379,6 +379,21 @@ static void line_of_64_kib_is_read_whole(void **state)
     }
 }
 
+static void line_of_64_kib_without_blanks_is_read_whole(void **state)
+{
+    size_t pattern = 65536 - strlen("name=");
+    char *text = malloc(70000);
+
+    (void)state;
+    assert_non_null(text);
+    size_t length = (size_t)snprintf(text, 70000, "%s[kernel k]\npriority=1\nname=", POLICY_HEADER);
+    memset(text + length, 'a', pattern);
+    struct policy *policy = expect_clean_text(text, length + pattern);
+    assert_int_equal(strlen(policy->rules[0].selectors.name.patterns[0]), pattern);
+    policy_free(policy);
+    free(text);
+}
+
 static void longer_line_is_an_error_and_the_next_line_is_read(void **state)
 {
     size_t length;
@@ -578,6 +593,7 @@ int main(void)
         cmocka_unit_test(message_escapes_what_a_terminal_would_obey),
         cmocka_unit_test(bytes_of_any_encoding_are_kept_in_patterns),
         cmocka_unit_test(line_of_64_kib_is_read_whole),
+        cmocka_unit_test(line_of_64_kib_without_blanks_is_read_whole),
         cmocka_unit_test(longer_line_is_an_error_and_the_next_line_is_read),
         cmocka_unit_test(text_beyond_the_limit_is_refused),
         cmocka_unit_test(more_rules_than_can_be_numbered_are_an_error),

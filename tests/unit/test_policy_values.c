@@ -122,6 +122,9 @@ static void number_that_overflows_is_out_of_range(void **state)
     (void)state;
     expect_error("[kernel k]\npriority = 1\nrank = 1..99999999999999999999999\n", 3, 11,
                  "rank: 99999999999999999999999 is out of range (0 to 2147483647)");
+    /* 2^64 + 1, which would wrap to 1. */
+    expect_error("[kernel k]\npriority = 18446744073709551617\n", 2, 12,
+                 "priority: 18446744073709551617 is out of range (-2147483648 to 2147483647)");
     expect_error("[kernel k]\npriority = -9223372036854775809\n", 2, 12,
                  "priority: -9223372036854775809 is out of range (-2147483648 to 2147483647)");
 }
@@ -440,6 +443,9 @@ static void malformed_clusters_are_errors(void **state)
                  "cluster_dim: \"4,\" is not one to three dimensions (like 4 or 4,1,1)");
     expect_error("[kernel k]\nname = x\ncluster_dim = 65536,32768\n", 3, 15,
                  "cluster_dim: a cluster of 65536,32768 is too large");
+    /* 2^64, which would wrap to 0. */
+    expect_error("[kernel k]\nname = x\ncluster_dim = 1073741824,1073741824,16\n", 3, 15,
+                 "cluster_dim: a cluster of 1073741824,1073741824,16 is too large");
     expect_error("[kernel k]\nname = x\ncluster_dim = 2147483647,1,2147483647\n", 3, 15,
                  "cluster_dim: a cluster of 2147483647,1,2147483647 is too large");
 }
