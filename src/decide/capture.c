@@ -79,7 +79,9 @@ static void drop(size_t position)
 void decide_capture_start(void)
 {
     pthread_mutex_init(&mutex, NULL);
-    atomic_store(&capture_count, 0);
+    /* A child begins with its parent's gate, and with none of its captures. */
+    while (decide_captures_exist())
+        drop(atomic_load_explicit(&capture_count, memory_order_relaxed) - 1);
 }
 
 void decide_capture_began(CUstream stream, bool per_thread_default)
@@ -92,8 +94,8 @@ void decide_capture_began(CUstream stream, bool per_thread_default)
     if (position_of(&capture) == count) {
         if (reserve(count + 1)) {
             captures[count] = capture;
+            report_gate_raise(); /* first: the gate never counts fewer than there are */
             atomic_store_explicit(&capture_count, count + 1, memory_order_relaxed);
-            report_gate_raise();
         } else {
             report_log_once(REPORT_LOG_WARN, "a stream capture is not followed: out of memory");
         }

@@ -22,7 +22,8 @@ bool decide_stream_is_capturing(CUstream stream, bool per_thread_default);
 /* Whether any capture is going on. Launch path. */
 bool decide_captures_exist(void);
 
-/* Forgets every capture, without lowering the gate (the child of a fork has a new one). */
+/* Forgets every capture and lowers the gate for each; in the child after fork too, after
+ * report_after_fork. No other thread may exist. */
 void decide_capture_start(void);
 
 /* Before a stream, or every stream of a context (NULL: all), ends: a capture that began there is

@@ -3,6 +3,8 @@
 #include "test_decide_stream_support.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "decide/device.h"
 
@@ -241,6 +243,27 @@ static void many_rounds_leave_the_gate_as_it_was(void **state)
     }
 }
 
+static void a_child_after_fork_captures_nothing(void **state)
+{
+    (void)state;
+    int status;
+    support_begin("");
+    uint32_t before = gate();
+    CUstream stream = program_creates("c.so");
+    program_begins(stream);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct decide_process process = {.rank = -1, .local_rank = -1, .world_size = -1};
+        report_after_fork(NULL);
+        decide_start(support_policy, &process, POLICY_MODE_ENFORCE);
+        _exit(decide_captures_exist() || gate() != before);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(gate(), before + 1);
+    EXPECT(program_ends(stream));
+}
+
 /* ---- Per-thread streams ---- */
 
 static pthread_barrier_t barrier;
@@ -306,6 +329,7 @@ int main(void)
         TEST(the_end_of_the_context_ends_its_captures),
         TEST(a_capture_whose_end_was_not_seen_is_counted_once),
         TEST(many_rounds_leave_the_gate_as_it_was),
+        TEST(a_child_after_fork_captures_nothing),
         TEST(per_thread_streams_capture_for_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
