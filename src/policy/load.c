@@ -210,6 +210,7 @@ struct policy *policy_load(const char *path, struct policy_diagnostics *diagnost
     struct policy *policy = NULL;
     size_t length = 0;
     char *text = NULL;
+    int programs_errno = errno;
 
     if (diagnostics->file == NULL) {
         diagnostics->file = strdup(path);
@@ -217,6 +218,7 @@ struct policy *policy_load(const char *path, struct policy_diagnostics *diagnost
     int file = open_file(path);
     if (file < 0) {
         report_errno(diagnostics, "cannot open the policy", errno);
+        errno = programs_errno;
         return NULL;
     }
     if (kind_is_good(file, diagnostics)) {
@@ -227,5 +229,6 @@ struct policy *policy_load(const char *path, struct policy_diagnostics *diagnost
         policy = policy_parse(text, length, path, diagnostics);
         free(text);
     }
+    errno = programs_errno;
     return policy;
 }

@@ -215,8 +215,9 @@ enum {
  * Reads a policy file, all of it, and checks it. Returns the policy, or NULL when there is at least
  * one error; warnings alone do not fail. Every mistake found is added to diagnostics, in file
  * order. path may name a regular file or be a pipe that ends; a directory, a device or a file
- * larger than POLICY_FILE_LIMIT is an error. A FIFO is opened without blocking and refused. Not on
- * the launch path. The caller frees the policy with policy_free.
+ * larger than POLICY_FILE_LIMIT is an error. A FIFO is opened without blocking and refused. Keeps
+ * errno, writes nothing itself. Not on the launch path. The caller frees the policy with
+ * policy_free.
  */
 struct policy *policy_load(const char *path, struct policy_diagnostics *diagnostics);
 

@@ -308,6 +308,21 @@ static int open_file_count(void)
     return count;
 }
 
+static void errno_of_the_program_stays(void **state)
+{
+    static const char *const paths[] = {"/dev/null", "/", "/nonexistent/policy.ini"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct policy_diagnostics diagnostics = {0};
+
+        errno = ERANGE;
+        assert_null(policy_load(paths[i], &diagnostics));
+        assert_int_equal(errno, ERANGE);
+        policy_diagnostics_release(&diagnostics);
+    }
+}
+
 static void no_file_stays_open(void **state)
 {
     int before = open_file_count();
@@ -372,6 +387,7 @@ int main(void)
         cmocka_unit_test(empty_file_lacks_its_version),
         cmocka_unit_test(pipe_of_a_shell_is_read_to_its_end),
         cmocka_unit_test(pipe_that_goes_on_is_refused_at_the_limit),
+        cmocka_unit_test(errno_of_the_program_stays),
         cmocka_unit_test(no_file_stays_open),
         cmocka_unit_test(nothing_is_written_to_the_programs_streams),
     };
