@@ -191,7 +191,7 @@ void unmatched_explain(const struct policy_rule *rule, const struct results *res
                  "the policy is not at hand: give it with -p to learn why");
     } else if (rule->section == POLICY_SECTION_STREAM) {
         snprintf(unmatched->reason, sizeof unmatched->reason,
-                 "no stream of the kind was created after the library was attached");
+                 "no stream that it selects was created");
     } else {
         explain_kernel_rule(rule, results, unmatched);
     }

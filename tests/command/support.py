@@ -35,6 +35,11 @@ def environment(**changes):
     """The test's environment without what would steer the command; changes of None are removed."""
     result = {name: value for name, value in os.environ.items()
               if not name.startswith("CUDAPOLICY_") and name not in ("LD_PRELOAD", "COLUMNS")}
+    # The build puts the recording driver's folder there; tests that want it say so.
+    folders = [folder for folder in result.pop("LD_LIBRARY_PATH", "").split(":")
+               if folder and folder != os.environ.get("CUDAPOLICY_TEST_DOUBLES")]
+    if folders:
+        result["LD_LIBRARY_PATH"] = ":".join(folders)
     for name, value in changes.items():
         if value is None:
             result.pop(name, None)

@@ -8,6 +8,7 @@ import support
 from support import LIBRARY, python
 
 PROGRAM = os.environ["CUDAPOLICY_TEST_PROGRAM"]
+NAME = os.path.basename(PROGRAM)
 DOUBLES = os.environ["CUDAPOLICY_TEST_DOUBLES"]
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
@@ -123,7 +124,7 @@ class Run(Job):
             text = err.read()
         self.assertEqual(result.returncode, 0, text)
         self.assertIn("5 launches of 1 kernel in 2 processes", text)
-        self.assertRegex(text, r"process \d+ \(.*program\) still runs")
+        self.assertRegex(text, rf"process \d+ \(.*{NAME}\) still runs")
         folder, = [name for name in os.listdir(self.folder) if name.startswith("cudapolicy-")]
         self.assertIn(os.path.join(self.folder, folder), text)
         self.assertTrue([name for name in os.listdir(self.path(folder)) if "counters" in name])
@@ -139,7 +140,7 @@ class Run(Job):
 
     def test_the_kernels_are_listed_on_request(self):
         result = self.job("--kernels", program=["launch", COPY, "2", "16"])
-        self.assertRegex(result.stderr, r"(?m)^at::native::copy +program +2 ")
+        self.assertRegex(result.stderr, rf"(?m)^at::native::copy +{NAME} +2 ")
 
     def test_the_report_is_read_back_as_it_was_shown(self):
         shown = self.job("--report", self.path("job.json"), "-q",
@@ -201,10 +202,10 @@ class Record(Job):
     def test_kernels_libraries_and_streams_are_listed(self):
         text = self.record(program=self.PROGRAM).stderr
         self.assertIn("cudapolicy: 8 launches of 2 kernels in 1 process", text)
-        self.assertRegex(text, rf"(?m)^{ALL_REDUCE} +program +6 ")
-        self.assertRegex(text, r"(?m)^at::native::copy +program +2 ")
-        self.assertRegex(text, r"(?m)^program +2 +8$")
-        self.assertRegex(text, r"(?m)^ +2 +program +created +0 +-1 +non_blocking$")
+        self.assertRegex(text, rf"(?m)^{ALL_REDUCE} +{NAME} +6 ")
+        self.assertRegex(text, rf"(?m)^at::native::copy +{NAME} +2 ")
+        self.assertRegex(text, rf"(?m)^{NAME} +2 +8$")
+        self.assertRegex(text, rf"(?m)^ +2 +{NAME} +created +0 +-1 +non_blocking$")
 
     def test_shapes_are_recorded(self):
         result = self.record("--json", "-o", "-", program=self.PROGRAM)
@@ -225,7 +226,7 @@ class Record(Job):
             document = support.load_json(file.read())
         self.assertEqual((document["format"], document["launches"]), ("cudapolicy inventory", 8))
         self.assertEqual(document["libraries"],
-                         [{"library": "program", "kernels": 2, "launches": 8}])
+                         [{"library": NAME, "kernels": 2, "launches": 8}])
         self.assertEqual([(s["count"], s["priority"], s["kind"]) for s in document["streams"]],
                          [(2, -1, "created")])
 
@@ -240,7 +241,7 @@ class Record(Job):
         with open(self.path("start.ini"), encoding="utf-8") as file:
             text = file.read()
         self.assertEqual(text.count("\n[kernel "), 2)
-        self.assertIn("# at::native::copy: 2 launches by program", text)
+        self.assertIn(f"# at::native::copy: 2 launches by {NAME}", text)
         for name in (ALL_REDUCE, "all_reduce[x]*\\"):
             explained = self.command("explain", "-p", self.path("start.ini"), "--json", "--kernel",
                                      name)
@@ -272,7 +273,7 @@ class Explain(Job):
                               self.path("job.json"))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         copy, reduce = support.load_json(result.stdout)["kernels"]
-        self.assertEqual((copy["name"], copy["library"]), ("at::native::copy", "program"))
+        self.assertEqual((copy["name"], copy["library"]), ("at::native::copy", NAME))
         self.assertEqual(copy["rules"][0]["selector"], "name")
         self.assertEqual(reduce["rules"][0]["matches"], "yes")
 
