@@ -27,43 +27,50 @@ void decide_cluster_start(void)
 
 struct key {
     uint64_t words[DECIDE_SHAPE_KEY_WORDS];
-    uint64_t hash;
 };
 
-static struct key key_of(const struct decide_cluster_question *question)
+static inline struct key key_of(const struct decide_cluster_question *question)
 {
     const CUlaunchConfig *config = question->config;
-    struct key key = {.words = {
-                          question->serial,
-                          (uint64_t)config->blockDimX << 32 | config->blockDimY,
-                          (uint64_t)config->blockDimZ << 32 | config->sharedMemBytes,
-                          (uint64_t)question->x << 32 | question->y,
-                          (uint64_t)question->z << 32 | (unsigned)question->purpose << 8 |
-                              (question->device ? question->device->number : 0xffu),
-                      }};
+    return (struct key){
+        .words = {
+            question->serial,
+            (uint64_t)config->blockDimX << 32 | config->blockDimY,
+            (uint64_t)config->blockDimZ << 32 | config->sharedMemBytes,
+            decide_shape_word_cluster(question->x, question->y),
+            decide_shape_word_device(question->z, question->purpose, question->device),
+        }};
+}
+
+static uint64_t hash_of(const struct key *key)
+{
+    uint64_t hash = 0;
     for (unsigned i = 0; i < DECIDE_SHAPE_KEY_WORDS; i++) {
-        key.hash = (key.hash ^ key.words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        key.hash ^= key.hash >> 32;
+        hash = (hash ^ key->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
     }
     /* Not one of the two handles that cannot be keys. */
-    key.hash = (key.hash | 2) & ~UINT64_C(1);
-    return key;
+    return (hash | 2) & ~UINT64_C(1);
+}
+
+static inline bool has_key(const struct decide_shape *shape, const struct key *key)
+{
+    for (unsigned i = 0; i < DECIDE_SHAPE_KEY_WORDS; i++)
+        if (atomic_load_explicit(&shape->key[i], memory_order_acquire) != key->words[i])
+            return false;
+    return true;
 }
 
 static struct decide_shape *find(const struct key *key, uint32_t *use)
 {
-    struct decide_shape *shape = handle_map_find(&shapes, key->hash);
+    struct decide_shape *shape = handle_map_find(&shapes, hash_of(key));
     if (!shape)
         return NULL;
     *use = handle_entry_use(shape);
-    for (unsigned i = 0; i < DECIDE_SHAPE_KEY_WORDS; i++)
-        if (atomic_load_explicit(&shape->key[i], memory_order_acquire) != key->words[i])
-            return NULL;
-    return shape;
+    return has_key(shape, key) ? shape : NULL;
 }
 
-/* ---- Asking the driver
- * --------------------------------------------------------------------------- */
+/* ---- Asking the driver ----------------------------------------------------------------------- */
 
 struct facts {
     enum report_reason reason;
@@ -155,8 +162,7 @@ static enum report_reason ask_function(const struct decide_cluster_question *que
     return ask_occupancy(question, function, facts);
 }
 
-/* ---- Keeping
- * ------------------------------------------------------------------------------------- */
+/* ---- Keeping --------------------------------------------------------------------------------- */
 
 static uint64_t serial_of(const struct decide_shape *shape)
 {
@@ -198,7 +204,7 @@ static struct decide_shape *keep(const struct decide_cluster_question *question,
             for (unsigned i = 0; i < 3; i++)
                 atomic_store_explicit(&shape->required[i], facts->required[i],
                                       memory_order_release);
-            if (!handle_map_insert(&shapes, shape, key->hash))
+            if (!handle_map_insert(&shapes, shape, hash_of(key)))
                 shape = NULL;
             else
                 *use = handle_entry_use(shape);
@@ -219,8 +225,7 @@ void decide_shapes_drop(uint64_t serial)
     handle_map_unlock(&shapes);
 }
 
-/* ---- Answers
- * ------------------------------------------------------------------------------------- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
 /* The shape with its facts, asked now when it is new. */
 static struct decide_shape *look_up(const struct decide_cluster_question *question,
@@ -333,8 +338,7 @@ bool decide_cluster_required(const struct decide_cluster_question *question, uin
     return required[0] != 0 && (!shape || handle_entry_use(shape) == use);
 }
 
-/* ---- What became of launches
- * ---------------------------------------------------------------------- */
+/* ---- What became of launches ----------------------------------------------------------------- */
 
 void decide_shape_accepted(struct decide_shape *shape, uint32_t use)
 {

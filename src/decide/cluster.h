@@ -52,6 +52,17 @@ struct decide_shape {
     _Atomic uint64_t required[3];   /* compile-time cluster; 0: none */
 };
 
+/* The words of a key that come from the cluster and from the device. */
+static inline uint64_t decide_shape_word_cluster(uint32_t x, uint32_t y)
+{
+    return (uint64_t)x << 32 | y;
+}
+static inline uint64_t decide_shape_word_device(uint32_t z, enum decide_shape_purpose purpose,
+                                                const struct decide_device_class *device)
+{
+    return (uint64_t)z << 32 | (unsigned)purpose << 8 | (device ? device->number : 0xffu);
+}
+
 struct decide_cluster_question {
     void *function;
     uint64_t serial; /* of the function; 0: nothing can be kept */

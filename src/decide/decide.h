@@ -9,9 +9,9 @@
  * The wrappers of src/preload call in here and make the real calls; this module makes only the
  * queries listed in cuda/driver.def, and only where a comment says so.
  *
- * Registries are keyed by handle. Handles are reused by the driver at once, so each registry is told
- * when a handle ends *before* the real destroying call is made. Entries are type-stable: reused, never
- * freed, so that a reader on another thread never follows a dead pointer.
+ * Registries are keyed by handle. Handles are reused by the driver at once, so each registry is
+ * told when a handle ends *before* the real destroying call is made. Entries are type-stable:
+ * reused, never freed, so that a reader on another thread never follows a dead pointer.
  */
 
 #include <stdbool.h>
@@ -30,23 +30,25 @@ struct decide_process {
     const char *host;
 };
 
-/* Takes the policy (kept, never freed while the process runs). Once, before anything else here; again
- * in the child after fork with the child's own ranks. */
+/* Takes the policy (kept, never freed while the process runs). Once, before anything else here;
+ * again in the child after fork with the child's own ranks. */
 void decide_start(const struct policy *policy, const struct decide_process *process,
                   enum policy_mode mode);
 
-/* ---- The launch path --------------------------------------------------------------------------- */
+/* ---- The launch path ---------------------------------------------------------------------------
+ */
 
 /*
  * The stubs' look-up: functions for which no rule can ever match. A direct-mapped table: slot
- * (handle * DECIDE_PASS_MULTIPLIER) >> (64 - DECIDE_PASS_BITS). An entry is written count first, handle
- * last (release), and only into an empty slot (handle 0); it is emptied when the function goes. So it
- * is read handle first (acquire on machines that reorder loads), count last: a reader who finds its
- * handle has that handle's count. Handle 0 is never looked up.
+ * (handle * DECIDE_PASS_MULTIPLIER) >> (64 - DECIDE_PASS_BITS). An entry is written count first,
+ * handle last (release), and only into an empty slot (handle 0); it is emptied when the function
+ * goes. So it is read handle first (acquire on machines that reorder loads), count last: a reader
+ * who finds its handle has that handle's count. Handle 0 is never looked up.
  */
 struct decide_pass_entry {
     uint64_t handle;
-    uint64_t count_offset; /* of the eager counter, in bytes from the start of struct report_shard */
+    uint64_t
+        count_offset; /* of the eager counter, in bytes from the start of struct report_shard */
 };
 enum {
     DECIDE_PASS_BITS = 12,
@@ -67,31 +69,35 @@ enum decide_layer {
 
 /* A launch as the application made it. */
 struct decide_launch {
-    CUfunction function; /* a CUfunction, or a CUkernel cast to one; a host symbol in the runtime layer */
+    CUfunction
+        function; /* a CUfunction, or a CUkernel cast to one; a host symbol in the runtime layer */
     const CUlaunchConfig *config; /* of a plain launch: attrs NULL, numAttrs 0 */
-    bool cooperative;             /* by cuLaunchCooperativeKernel; the config carries no attribute for it */
-    bool per_thread_default;      /* the _ptsz variant: stream NULL means the per-thread stream */
+    bool cooperative; /* by cuLaunchCooperativeKernel; the config carries no attribute for it */
+    bool per_thread_default; /* the _ptsz variant: stream NULL means the per-thread stream */
     enum decide_layer layer;
-    const char *library; /* base name of the first caller outside libcudart; interned, constant address;
-                            NULL when not known */
+    const char *library; /* base name of the first caller outside libcudart; interned, constant
+                            address; NULL when not known */
 };
 
 /* What to do with it. Lives on the caller's stack; holds the changed launch. */
 struct decide_verdict {
-    bool change;           /* make the launch with config below; else exactly as it came */
-    uint32_t cell;         /* to be counted if the launch is made as decided */
+    bool change;   /* make the launch with config below; else exactly as it came */
+    uint32_t cell; /* to be counted if the launch is made as decided */
     enum report_launch_kind kind;
-    CUlaunchConfig config; /* the application's, with attrs pointing to attributes */
-    struct cuda_launch_attribute attributes[DECIDE_ATTRIBUTE_LIMIT]; /* unused bytes are zero */
+    CUlaunchConfig
+        config; /* the application's with attributes of our own: those below, or, where kind
+                   is EAGER, prepared ones that many launches share. Unused bytes are zero. */
+    struct cuda_launch_attribute attributes[DECIDE_ATTRIBUTE_LIMIT];
     int8_t output_index[2]; /* the attribute that the driver writes into: index here, index in the
                                application's array; -1 where there is none */
     struct {                /* for decide_launch_refused and decide_launch_accepted */
         void *variant;
-        const void *resolution;
-        uint64_t results[2];
-        uint32_t applied, from_stream, blamed;
+        const void *cell;
+        bool remember;   /* decide_launch_accepted has something to do */
+        bool has_shapes; /* the members that follow are set */
         void *shapes[2];
         uint32_t shape_uses[2];
+        uint32_t blamed;
     } internal;
 };
 
@@ -112,17 +118,24 @@ bool decide_launch_refused(const struct decide_launch *launch, struct decide_ver
                            CUresult result);
 
 /*
- * What became of the launch that was made as it came after decide_launch_refused. When it failed too,
- * the change was not to blame: what decide_launch_refused remembered is forgotten.
+ * What became of the launch that was made as it came after decide_launch_refused. When it failed
+ * too, the change was not to blame: what decide_launch_refused remembered is forgotten.
  */
 void decide_launch_repeated(const struct decide_launch *launch, struct decide_verdict *verdict,
                             CUresult result);
 
-/* The launch went through with the change: remembers accepted clusters (for captures) and copies what
- * the driver wrote into our attributes back to the application's array. Launch path. */
-void decide_launch_accepted(const struct decide_launch *launch, struct decide_verdict *verdict);
+/* The launch went through with the change: remembers accepted clusters (for captures) and copies
+ * what the driver wrote into our attributes back to the application's array. Launch path. */
+void decide_launch_remember(const struct decide_launch *launch, struct decide_verdict *verdict);
+static inline void decide_launch_accepted(const struct decide_launch *launch,
+                                          struct decide_verdict *verdict)
+{
+    if (verdict->change && verdict->internal.remember)
+        decide_launch_remember(launch, verdict);
+}
 
-/* ---- Names and lifetimes of functions ------------------------------------------------------------ */
+/* ---- Names and lifetimes of functions
+ * ------------------------------------------------------------ */
 
 /* A function handle got a name: cuModuleGetFunction, cuLibraryGetKernel, enumerations. The name is
  * copied. container: the CUmodule or CUlibrary, for decide_container_gone. Locks. */
@@ -131,9 +144,9 @@ void decide_function_named(void *function, const char *mangled, void *container)
 /* cuKernelGetFunction: function is kernel on the current context. Locks. */
 void decide_function_of_kernel(CUfunction function, CUkernel kernel);
 
-/* The program set an attribute of a function (cuFuncSetAttribute, cuKernelSetAttribute): forgets what
- * was asked of the driver about it, unless the program set the same value before, as some libraries do
- * before each launch. device: of cuKernelSetAttribute, else -1. Locks. */
+/* The program set an attribute of a function (cuFuncSetAttribute, cuKernelSetAttribute): forgets
+ * what was asked of the driver about it, unless the program set the same value before, as some
+ * libraries do before each launch. device: of cuKernelSetAttribute, else -1. Locks. */
 void decide_function_attribute_set(void *function, int attribute, int value, int device);
 
 /* The same for other changes (cache configuration, shared-memory configuration). function NULL: of
@@ -143,18 +156,19 @@ void decide_function_changed(void *function);
 /* Before cuModuleUnload or cuLibraryUnload. */
 void decide_container_gone(void *container);
 
-/* Before a context is destroyed or a primary context reset: every CUfunction, stream and graph of it
- * may go. context NULL: not known which, forget all that a context owns. */
+/* Before a context is destroyed or a primary context reset: every CUfunction, stream and graph of
+ * it may go. context NULL: not known which, forget all that a context owns. */
 void decide_context_gone(CUcontext context);
 
-/* ---- Streams ---------------------------------------------------------------------------------- */
+/* ---- Streams ----------------------------------------------------------------------------------
+ */
 
 /* What a program asked for when it created a stream. */
 struct decide_stream_request {
     unsigned flags;
     int priority;        /* 0 where the call has none */
     bool priority_given; /* the call has one */
-    bool green;          /* by cuGreenCtxStreamCreate: on that context's device, not the current one */
+    bool green; /* by cuGreenCtxStreamCreate: on that context's device, not the current one */
     const char *library;
     enum decide_layer layer;
 };
@@ -165,9 +179,9 @@ void decide_stream_created(CUstream stream, const struct decide_stream_request *
 
 /*
  * The priority to create a stream with, when a stream rule sets one; else the request's own. A call
- * without a priority (cuStreamCreate) is to be made as cuStreamCreateWithPriority when the answer is
- * not 0, the default. Should the changed call fail, the original one is to be made: what the stream
- * then has is asked of the driver by decide_stream_created, to be called in the same thread.
+ * without a priority (cuStreamCreate) is to be made as cuStreamCreateWithPriority when the answer
+ * is not 0, the default. Should the changed call fail, the original one is to be made: what the
+ * stream then has is asked of the driver by decide_stream_created, to be called in the same thread.
  */
 int decide_stream_priority(const struct decide_stream_request *request);
 
@@ -178,12 +192,13 @@ void decide_stream_gone(CUstream stream);
  * the rule's value again where when_set is replace. -1: all, copied from a stream not known. */
 void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int attribute);
 
-/* After a successful cuStreamCopyAttributes: the destination gets what the program itself had set on
- * the source, or what its own rule says, but never the settings of the source's rule. */
+/* After a successful cuStreamCopyAttributes: the destination gets what the program itself had set
+ * on the source, or what its own rule says, but never the settings of the source's rule. */
 void decide_stream_attributes_copied(CUstream destination, CUstream source,
                                      bool per_thread_default);
 
-/* ---- Captures and graphs ------------------------------------------------------------------------- */
+/* ---- Captures and graphs
+ * ------------------------------------------------------------------------- */
 
 /* After a successful cuStreamBeginCapture…, and around cuStreamEndCapture. While any stream of the
  * process captures, the report's gate is raised and launches ask whether theirs does. */
@@ -195,29 +210,31 @@ void decide_capture_ended(CUstream stream, bool per_thread_default);
 void decide_captured(const struct decide_launch *launch, const struct decide_verdict *verdict);
 
 /* After a kernel node was added to a graph, or its parameters were set: applies the memory-sync
- * settings (and the others under graph_nodes) to the node. The result of the program's call stands. */
+ * settings (and the others under graph_nodes) to the node. The result of the program's call stands.
+ */
 void decide_node_added(CUgraph graph, CUgraphNode node,
                        const struct cuda_kernel_node_params *parameters, const char *library);
 void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
                          const char *library);
 /* After the program itself set an attribute of a node; -1: all, copied from a node not known. */
 void decide_node_attribute_set(CUgraphNode node, int attribute);
-/* After cuGraphKernelNodeCopyAttributes: the destination has what the program would have copied, and
- * what its own kernel's rules say, but never the settings of the source's rules. */
+/* After cuGraphKernelNodeCopyAttributes: the destination has what the program would have copied,
+ * and what its own kernel's rules say, but never the settings of the source's rules. */
 void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source);
 /* Before cuGraphDestroyNode and cuGraphDestroy. */
 void decide_node_gone(CUgraphNode node);
 void decide_graph_gone(CUgraph graph);
 /* After cuGraphClone. */
 void decide_graph_cloned(CUgraph clone, CUgraph original);
-/* After cuGraphAddChildGraphNode: graph now has, in node, a copy of original (or original itself). */
+/* After cuGraphAddChildGraphNode: graph now has, in node, a copy of original (or original itself).
+ */
 void decide_child_graph_added(CUgraph graph, CUgraphNode node, CUgraph original);
 /* graph, the body of a conditional node, ends with parent. */
 void decide_graph_owned(CUgraph graph, CUgraph parent);
 
-/* After an instantiation, an executable update, one node's update; before destruction; after a launch
- * that succeeded (launch path: counts replays, no lock, no allocation). A launch into a stream that
- * captures replays nothing: ask decide_stream_is_capturing (capture.h) before. */
+/* After an instantiation, an executable update, one node's update; before destruction; after a
+ * launch that succeeded (launch path: counts replays, no lock, no allocation). A launch into a
+ * stream that captures replays nothing: ask decide_stream_is_capturing (capture.h) before. */
 void decide_graph_instantiated(CUgraphExec executable, CUgraph graph);
 void decide_graph_updated(CUgraphExec executable, CUgraph graph);
 void decide_graph_node_updated(CUgraphExec executable, CUgraphNode node,

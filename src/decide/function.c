@@ -147,7 +147,8 @@ static uint32_t cell_of_nothing(struct decide_variant *variant)
     const struct decide_asked nothing_asked = {.device = -1};
     const union decide_results nothing = {.words = {0, 0}};
     return decide_kernel_cell(variant, decide_resolve(variant->plan, &nothing_asked, NULL),
-                              &nothing, 0, 0);
+                              &nothing, 0, 0)
+        ->number;
 }
 
 /* Keeps what was found out about a function. The serial of its entry, 0 when it could not be kept.
@@ -312,8 +313,7 @@ void decide_function_context_gone(CUcontext context)
     handle_map_unlock(&decide_functions);
 }
 
-/* ---- For the cluster checks
- * ---------------------------------------------------------------------- */
+/* ---- For the cluster checks ------------------------------------------------------------------ */
 
 bool decide_function_keeps_shapes(void *function, uint64_t serial)
 {

@@ -57,24 +57,33 @@ extern struct handle_map decide_functions __attribute__((visibility("hidden")));
  * of one of its callers. Locks, allocates, queries. */
 struct decide_known decide_function_meet(void *function, const char *library, bool symbol);
 
-/* The function as launched by a library. symbol: a host symbol of the runtime layer, which the
- * driver must not be asked about. Launch path: no lock, except at a first sight. */
+/* What an entry says of the handle; variant NULL when it is not (or no longer) the entry of that handle,
+ * or not for that library. Launch path. */
+static inline struct decide_known decide_function_read(const struct decide_function *entry,
+                                                       const void *function, const char *library)
+{
+    uint32_t use = handle_entry_use(entry);
+    uint64_t handle = atomic_load_explicit(&entry->base.handle, memory_order_acquire);
+    struct decide_known known = {
+        .variant = atomic_load_explicit(&entry->variant, memory_order_acquire),
+        .serial = atomic_load_explicit(&entry->serial, memory_order_acquire),
+    };
+    if (handle != (uintptr_t)function || handle_entry_use(entry) != use || !known.variant ||
+        !(known.variant->any_library || known.variant->library == library))
+        known.variant = NULL;
+    return known;
+}
+
+/* The function as launched by a library. symbol: a host symbol of the runtime layer, which the driver
+ * must not be asked about. Launch path: no lock, except at a first sight. */
 static inline struct decide_known decide_function_find(void *function, const char *library,
                                                        bool symbol)
 {
-    struct decide_function *entry = handle_map_find(&decide_functions, (uintptr_t)function);
-    if (entry) {
-        uint32_t use = handle_entry_use(entry);
-        uint64_t handle = atomic_load_explicit(&entry->base.handle, memory_order_acquire);
-        struct decide_known known = {
-            .variant = atomic_load_explicit(&entry->variant, memory_order_acquire),
-            .serial = atomic_load_explicit(&entry->serial, memory_order_acquire),
-        };
-        if (known.variant && (known.variant->any_library || known.variant->library == library) &&
-            handle == (uintptr_t)function && handle_entry_use(entry) == use)
-            return known;
-    }
-    return decide_function_meet(function, library, symbol);
+    const struct decide_function *entry = handle_map_find(&decide_functions, (uintptr_t)function);
+    struct decide_known known = {0};
+    if (entry)
+        known = decide_function_read(entry, function, library);
+    return known.variant ? known : decide_function_meet(function, library, symbol);
 }
 
 /* Notes that cluster shapes are kept under the serial. False when it is no longer that of the

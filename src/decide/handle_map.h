@@ -89,6 +89,22 @@ static inline void *handle_map_find(const struct handle_map *map, uint64_t handl
     return handle_map_search(map, handle);
 }
 
+/*
+ * A guess for the entry of a handle: what the first slot holds. NULL when that is another handle's or
+ * nothing. It is up to the caller to find out, by handle_entry_use and the entry's own handle, that the
+ * entry belongs to the handle, and else to call handle_map_find. Launch path.
+ */
+static inline void *handle_map_guess(const struct handle_map *map, uint64_t handle)
+{
+    const struct handle_table *table = atomic_load_explicit(&map->table, memory_order_acquire);
+    if (!table || handle == 0)
+        return NULL;
+    const struct handle_slot *slot = &table->slots[handle * HANDLE_MAP_MULTIPLIER >> table->shift];
+    if (atomic_load_explicit(&slot->handle, memory_order_acquire) != handle)
+        return NULL;
+    return atomic_load_explicit(&slot->entry, memory_order_acquire);
+}
+
 /* Changes when the entry is removed, and again when it is used for another handle. Launch path. */
 static inline uint32_t handle_entry_use(const void *entry)
 {

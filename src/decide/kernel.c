@@ -216,6 +216,9 @@ struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const
 /* ---- Cells -------------------------------------------------------------------------------------
  */
 
+/* Cell 0 of the report. */
+static const struct decide_cell others;
+
 static struct decide_cell *find_cell(struct decide_cell *from,
                                      const struct decide_resolution *resolution,
                                      const union decide_results *results, uint32_t from_stream,
@@ -245,7 +248,7 @@ static uint32_t cell_number(const struct decide_variant *variant, const struct d
     return report_cell(variant->number, results, cell->detail);
 }
 
-uint32_t decide_kernel_cell(struct decide_variant *variant,
+const struct decide_cell *decide_kernel_cell(struct decide_variant *variant,
                             const struct decide_resolution *resolution,
                             const union decide_results *results, uint32_t from_stream,
                             uint32_t detail)
@@ -254,12 +257,12 @@ uint32_t decide_kernel_cell(struct decide_variant *variant,
         find_cell(atomic_load_explicit(&variant->cells, memory_order_acquire), resolution, results,
                   from_stream, detail);
     if (cell)
-        return cell->number;
+        return cell;
     if (atomic_load_explicit(&variant->cell_count, memory_order_relaxed) >= CELLS_OF_A_VARIANT)
-        return 0;
+        return &others;
     struct decide_cell *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
-        return 0;
+        return &others;
     *fresh = (struct decide_cell){.results = *results,
                                   .resolution = resolution,
                                   .from_stream = from_stream,
@@ -277,5 +280,5 @@ uint32_t decide_kernel_cell(struct decide_variant *variant,
     pthread_mutex_unlock(&mutex);
     if (cell != fresh)
         free(fresh);
-    return cell->number;
+    return cell;
 }

@@ -23,6 +23,12 @@
 #define DECIDE_RESULT(outcome, reason) ((uint8_t)((outcome) << 5 | (reason)))
 _Static_assert(REPORT_REASON_COUNT <= 32 && REPORT_OUTCOME_COUNT <= 8, "results fit a byte");
 
+#define DECIDE_APPLIED DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_NONE)
+#define DECIDE_ALREADY_SO DECIDE_RESULT(REPORT_OUTCOME_ALREADY_SO, REPORT_REASON_NONE)
+#define DECIDE_LEFT DECIDE_RESULT(REPORT_OUTCOME_KEPT, REPORT_REASON_NONE) /* the rule says leave */
+#define DECIDE_KEPT(reason) DECIDE_RESULT(REPORT_OUTCOME_KEPT, reason)
+#define DECIDE_REFUSED(reason) DECIDE_RESULT(REPORT_OUTCOME_REFUSED, reason)
+
 /* The outcomes of all settings of a launch. */
 union decide_results {
     uint8_t of[REPORT_SETTING_LIMIT]; /* by enum policy_setting */
@@ -42,6 +48,8 @@ struct decide_cell {
 };
 
 struct decide_kernel;
+struct decide_recipe;
+struct decide_shape;
 
 /* A kernel as one library launches it. */
 struct decide_variant {
@@ -54,7 +62,13 @@ struct decide_variant {
         refused; /* 1 << enum policy_setting: the driver refused it, do not try again */
     _Atomic uint32_t refused_result; /* the error code */
     _Atomic(struct decide_cell *) cells;
+    _Atomic(const struct decide_recipe *) recipes;
+    /* The recipe of launches through the driver layer that are not captured, where neither rules nor
+     * device have to be looked at; NULL: find it the long way. */
+    _Atomic(const struct decide_recipe *) plain;
+    _Atomic(struct decide_shape *) recent_shape; /* of the launch that got a cluster last */
     _Atomic uint32_t cell_count;
+    _Atomic uint32_t recipe_count;
     struct decide_variant *next;
 };
 
@@ -79,9 +93,9 @@ struct decide_kernel *decide_kernel_of(const char *mangled);
  * memory is short. Locks at first sight only. */
 struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const char *library);
 
-/* The report's cell for a launch of the variant that came out like this. Launch path: locks at the
+/* The cell for a launch of the variant that came out like this; never NULL. Launch path: locks at the
  * first sight of a combination only. */
-uint32_t decide_kernel_cell(struct decide_variant *variant,
+const struct decide_cell *decide_kernel_cell(struct decide_variant *variant,
                             const struct decide_resolution *resolution,
                             const union decide_results *results, uint32_t from_stream,
                             uint32_t detail);

@@ -8,12 +8,12 @@
 #include "decide/cluster.h"
 #include "decide/device.h"
 #include "decide/function.h"
+#include "decide/recipe.h"
 #include "decide/settle.h"
 #include "decide/start.h"
 #include "decide/stream.h"
 
-/* ---- What the rules are asked about
- * ---------------------------------------------------------------- */
+/* ---- What the rules are asked about ---------------------------------------------------------- */
 
 static bool names_default_stream(const struct decide_launch *launch)
 {
@@ -79,8 +79,7 @@ static void look_around(struct decide_case *at, bool node)
     at->device = decide_device_class_of(device_of(at));
 }
 
-/* ---- Outcomes
- * ---------------------------------------------------------------------------------------- */
+/* ---- Outcomes -------------------------------------------------------------------------------- */
 
 /* Turns the outcome of every setting that was to be made into another one. */
 static void overrule(union decide_results *results, uint8_t from_outcome, uint8_t to)
@@ -90,22 +89,21 @@ static void overrule(union decide_results *results, uint8_t from_outcome, uint8_
             results->of[setting] = to;
 }
 
-static void remember(const struct decide_case *at, struct decide_verdict *verdict)
+static void remember(const struct decide_case *at, const struct decide_cell *cell,
+                     struct decide_verdict *verdict)
 {
     verdict->internal.variant = at->variant;
-    verdict->internal.resolution = at->resolution;
-    verdict->internal.results[0] = at->results.words[0];
-    verdict->internal.results[1] = at->results.words[1];
-    verdict->internal.from_stream = at->from_stream;
+    verdict->internal.cell = cell;
+    verdict->internal.remember = at->shapes[0] || at->shapes[1] || verdict->output_index[0] >= 0;
+    verdict->internal.has_shapes = true;
     for (unsigned i = 0; i < 2; i++) {
         verdict->internal.shapes[i] = at->shapes[i];
         verdict->internal.shape_uses[i] = at->shape_uses[i];
     }
 }
 
-static void settle(struct decide_case *at, struct decide_verdict *verdict, bool node)
+static void settle(struct decide_case *at, struct decide_verdict *verdict)
 {
-    look_around(at, node);
     decide_settle_scan(at);
     decide_settle(at);
     verdict->change = (at->set | at->removed) != 0;
@@ -116,73 +114,100 @@ static void settle(struct decide_case *at, struct decide_verdict *verdict, bool 
     }
     if (verdict->change && !decide_attributes_merge(at, verdict)) {
         overrule(&at->results, REPORT_OUTCOME_APPLIED,
-                 DECIDE_RESULT(REPORT_OUTCOME_REFUSED, REPORT_REASON_TOO_MANY_ATTRIBUTES));
+                 DECIDE_REFUSED(REPORT_REASON_TOO_MANY_ATTRIBUTES));
         verdict->change = false;
     }
-    if (verdict->change)
-        remember(at, verdict);
-    verdict->cell =
+    const struct decide_cell *cell =
         decide_kernel_cell(at->variant, at->resolution, &at->results, at->from_stream, at->detail);
+    verdict->cell = cell->number;
+    if (verdict->change)
+        remember(at, cell, verdict);
 }
 
-static void decide(const struct decide_launch *launch, struct decide_verdict *verdict,
-                   struct decide_known known, bool node)
+/* Rules that ask about the launch, launches of a new kind, clusters in a new shape, observing. */
+static void decide_in_full(const struct decide_launch *launch, struct decide_verdict *verdict,
+                           struct decide_known known)
 {
-    struct decide_case at;
-    at.launch = launch;
-    at.variant = known.variant;
-    at.serial = known.serial;
-    at.device = NULL;
-    at.stream = NULL;
-    at.in_graph = verdict->kind != REPORT_LAUNCH_EAGER;
     uint8_t mode = __atomic_load_n(&report_control->part.mode, __ATOMIC_RELAXED);
-    at.observe = mode == POLICY_MODE_OBSERVE;
-    if (mode == POLICY_MODE_OFF) {
-        at.resolution = decide_resolution_none();
-    } else {
-        const struct decide_plan *plan = known.variant->plan;
-        at.resolution = plan->needs == 0 && !decide_start_state.merges
-                            ? atomic_load_explicit(&plan->recent, memory_order_acquire)
-                            : NULL;
-        if (!at.resolution)
-            at.resolution = resolve(&at, node);
-    }
-    if (at.resolution->kernel_settings | at.resolution->stream_settings) {
-        settle(&at, verdict, node);
-        return;
-    }
-    at.results.words[0] = at.results.words[1] = 0;
+    bool node = verdict->kind == REPORT_LAUNCH_NODE;
+    struct decide_case at = {
+        .launch = launch,
+        .variant = known.variant,
+        .serial = known.serial,
+        .in_graph = verdict->kind != REPORT_LAUNCH_EAGER,
+        .observe = mode == POLICY_MODE_OBSERVE,
+    };
+    /* An array that is not there is for the driver to complain about. */
+    bool broken = launch->config->numAttrs && !launch->config->attrs;
     verdict->change = false;
-    verdict->cell = decide_kernel_cell(at.variant, at.resolution, &at.results, 0, 0);
+    verdict->cell = 0;
+    if (!known.variant)
+        return;
+    at.resolution =
+        mode == POLICY_MODE_OFF || broken ? decide_resolution_none() : resolve(&at, node);
+    look_around(&at, node);
+    if (mode == POLICY_MODE_ENFORCE && !broken) {
+        const struct decide_recipe *recipe = decide_recipe_of(&at);
+        if (recipe && decide_recipe_follow(recipe, known.variant, known.serial, launch, verdict))
+            return;
+    }
+    settle(&at, verdict);
 }
 
-void decide_launch(const struct decide_launch *launch, struct decide_verdict *verdict)
+void decide_launch_in_full(const struct decide_launch *launch, struct decide_verdict *verdict)
 {
-    struct decide_known known = decide_function_find(launch->function, launch->library,
-                                                     launch->layer == DECIDE_LAYER_RUNTIME);
     verdict->kind = decide_stream_is_capturing(launch->config->hStream, launch->per_thread_default)
                         ? REPORT_LAUNCH_CAPTURED
                         : REPORT_LAUNCH_EAGER;
-    if (known.variant) {
-        decide(launch, verdict, known, false);
+    decide_in_full(launch, verdict,
+                   decide_function_find(launch->function, launch->library,
+                                        launch->layer == DECIDE_LAYER_RUNTIME));
+}
+
+/*
+ * The short way, for most launches: the control word is as at the start (so no stream captures),
+ * the function is known, and so is the outcome. Every other way is a tail call, so this one needs
+ * no frame.
+ */
+void decide_launch(const struct decide_launch *launch, struct decide_verdict *verdict)
+{
+    uint64_t control = __atomic_load_n(&report_control->whole, __ATOMIC_RELAXED);
+    const struct decide_function *entry =
+        handle_map_guess(&decide_functions, (uintptr_t)launch->function);
+    if (__builtin_expect(!entry || control != report_control_expected ||
+                             (uint8_t)control != POLICY_MODE_ENFORCE ||
+                             decide_recipe_condition(launch, false) != 0,
+                         0)) {
+        decide_launch_in_full(launch, verdict);
         return;
     }
-    verdict->change = false;
-    verdict->cell = 0;
+    struct decide_known known = decide_function_read(entry, launch->function, launch->library);
+    const struct decide_recipe *recipe =
+        known.variant ? atomic_load_explicit(&known.variant->plain, memory_order_acquire) : NULL;
+    if (__builtin_expect(!recipe, 0)) {
+        decide_launch_in_full(launch, verdict);
+        return;
+    }
+    verdict->kind = REPORT_LAUNCH_EAGER;
+    if (launch->config->numAttrs != 0 || recipe->cluster) {
+        decide_recipe_launch(recipe, known.variant, known.serial, launch, verdict);
+        return;
+    }
+    verdict->cell = recipe->cell->number;
+    verdict->change = recipe->set != 0;
+    if (recipe->set)
+        decide_recipe_finish(recipe, recipe->cell, known.variant, launch, verdict, recipe->append,
+                             recipe->count);
 }
 
 void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict)
 {
-    struct decide_known known = decide_function_find(launch->function, launch->library, false);
     verdict->kind = REPORT_LAUNCH_NODE;
-    verdict->change = false;
-    verdict->cell = 0;
-    if (known.variant)
-        decide(launch, verdict, known, true);
+    decide_in_full(launch, verdict, decide_function_find(launch->function, launch->library, false));
 }
 
-/* ---- Afterwards
- * --------------------------------------------------------------------------------------- */
+/* ---- Afterwards ---------------------------------------------------------------------------------
+ */
 
 static bool can_be_caused(CUresult result)
 {
@@ -233,8 +258,9 @@ static void blame_variant(struct decide_variant *variant, uint32_t settings, CUr
 {
     if (!settings)
         return;
-    atomic_store_explicit(&variant->refused_result, (uint32_t)result, memory_order_relaxed);
-    atomic_fetch_or_explicit(&variant->refused, settings, memory_order_relaxed);
+    atomic_store(&variant->refused_result, (uint32_t)result);
+    atomic_fetch_or(&variant->refused, settings);
+    atomic_store(&variant->plain, NULL);
 }
 
 bool decide_launch_refused(const struct decide_launch *launch, struct decide_verdict *verdict,
@@ -244,19 +270,21 @@ bool decide_launch_refused(const struct decide_launch *launch, struct decide_ver
     if (!verdict->change || !can_be_caused(result))
         return false;
     struct decide_variant *variant = verdict->internal.variant;
-    union decide_results results = {
-        .words = {verdict->internal.results[0], verdict->internal.results[1]}};
+    const struct decide_cell *cell = verdict->internal.cell;
+    union decide_results results = cell->results;
     uint32_t blamed = blame(applied_of(&results), result);
     for (unsigned i = 0; i < 2; i++)
-        if (blamed & CLUSTERS)
+        if ((blamed & CLUSTERS) && verdict->internal.has_shapes)
             decide_shape_refused(verdict->internal.shapes[i], verdict->internal.shape_uses[i],
                                  (uint32_t)result);
     blame_variant(variant, blamed & ~(uint32_t)CLUSTERS, result);
     verdict->internal.blamed = blamed;
     overrule(&results, REPORT_OUTCOME_APPLIED,
              DECIDE_RESULT(REPORT_OUTCOME_REFUSED, REPORT_REASON_REFUSED_BY_DRIVER));
-    verdict->cell = decide_kernel_cell(variant, verdict->internal.resolution, &results,
-                                       verdict->internal.from_stream, (uint32_t)result);
+    if (cell->resolution) /* else cell 0, which tells nothing apart */
+        verdict->cell = decide_kernel_cell(variant, cell->resolution, &results, cell->from_stream,
+                                           (uint32_t)result)
+                            ->number;
     return true;
 }
 
@@ -269,17 +297,15 @@ void decide_launch_repeated(const struct decide_launch *launch, struct decide_ve
     struct decide_variant *variant = verdict->internal.variant;
     uint32_t blamed = verdict->internal.blamed;
     for (unsigned i = 0; i < 2; i++)
-        if (blamed & CLUSTERS)
+        if ((blamed & CLUSTERS) && verdict->internal.has_shapes)
             decide_shape_not_refused(verdict->internal.shapes[i], verdict->internal.shape_uses[i]);
     atomic_fetch_and_explicit(&variant->refused, ~(blamed & ~(uint32_t)CLUSTERS),
                               memory_order_relaxed);
 }
 
-void decide_launch_accepted(const struct decide_launch *launch, struct decide_verdict *verdict)
+void decide_launch_remember(const struct decide_launch *launch, struct decide_verdict *verdict)
 {
-    if (!verdict->change)
-        return;
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2 && verdict->internal.has_shapes; i++)
         if (verdict->internal.shapes[i])
             decide_shape_accepted(verdict->internal.shapes[i], verdict->internal.shape_uses[i]);
     decide_attributes_copy_back(launch, verdict);

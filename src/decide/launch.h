@@ -21,4 +21,7 @@
  */
 void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict);
 
+/* decide_launch without the short way. Launch path. */
+void decide_launch_in_full(const struct decide_launch *launch, struct decide_verdict *verdict);
+
 #endif

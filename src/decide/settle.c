@@ -5,20 +5,13 @@
 #include "decide/setting.h"
 #include "decide/stream.h"
 
-#define NONE DECIDE_RESULT(REPORT_OUTCOME_NONE, REPORT_REASON_NONE)
-#define APPLIED DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_NONE)
-#define ALREADY_SO DECIDE_RESULT(REPORT_OUTCOME_ALREADY_SO, REPORT_REASON_NONE)
-#define LEFT DECIDE_RESULT(REPORT_OUTCOME_KEPT, REPORT_REASON_NONE)
-#define KEPT(reason) DECIDE_RESULT(REPORT_OUTCOME_KEPT, reason)
-#define REFUSED(reason) DECIDE_RESULT(REPORT_OUTCOME_REFUSED, reason)
-
 void decide_settle_scan(struct decide_case *at)
 {
     const CUlaunchConfig *config = at->launch->config;
     const struct cuda_launch_attribute *own = (const void *)config->attrs;
     at->present = 0;
     /* Attributes beyond what last can number are not looked at: such a launch is not changed. */
-    unsigned count = config->numAttrs < 256 ? config->numAttrs : 256;
+    unsigned count = !own ? 0 : config->numAttrs < 256 ? config->numAttrs : 256;
     for (unsigned i = 0; i < count; i++) {
         uint32_t id = own[i].id;
         if (id >= 32)
@@ -28,8 +21,7 @@ void decide_settle_scan(struct decide_case *at)
     }
 }
 
-/* ---- Settings that only the device, the driver and the graph can forbid
- * ---------------------------- */
+/* ---- Settings that only the device, the driver and the graph can forbid ---------------------- */
 
 static enum report_reason check_domains(const struct decide_case *at, enum policy_setting setting,
                                         const union policy_value *value)
@@ -65,8 +57,7 @@ static enum report_reason check_general(struct decide_case *at, enum policy_sett
     return REPORT_REASON_NONE;
 }
 
-/* ---- Clusters
- * -------------------------------------------------------------------------------------- */
+/* ---- Clusters -------------------------------------------------------------------------------- */
 
 static bool cooperative(const struct decide_case *at)
 {
@@ -98,33 +89,38 @@ static uint8_t ask_shape(struct decide_case *at, const struct decide_cluster_que
     struct decide_cluster_answer answer;
     decide_cluster_ask(question, &answer);
     if (answer.reason == REPORT_REASON_COMPILE_TIME_CLUSTER)
-        return KEPT(REPORT_REASON_COMPILE_TIME_CLUSTER);
+        return DECIDE_KEPT(REPORT_REASON_COMPILE_TIME_CLUSTER);
     if (answer.reason == REPORT_REASON_REFUSED_BY_DRIVER)
         at->detail = answer.result;
     if (answer.reason != REPORT_REASON_NONE)
-        return REFUSED(answer.reason);
+        return DECIDE_REFUSED(answer.reason);
     unsigned which = question->purpose == DECIDE_SHAPE_PREFERRED;
     at->shapes[which] = answer.shape;
     at->shape_uses[which] = answer.use;
-    return APPLIED;
+    return DECIDE_APPLIED;
 }
 
-static enum report_reason check_clusters(const struct decide_case *at)
+static enum report_reason check_clusters(const struct decide_case *at,
+                                         enum policy_setting setting)
 {
     if (at->device->clusters < 0)
         return REPORT_REASON_QUERY_FAILED;
-    return at->device->clusters ? REPORT_REASON_NONE : REPORT_REASON_NO_CLUSTERS;
+    if (at->device->clusters == 0)
+        return REPORT_REASON_NO_CLUSTERS;
+    if (setting != POLICY_SETTING_PREFERRED_CLUSTER_DIM || at->device->major >= 10)
+        return REPORT_REASON_NONE;
+    return at->device->major < 0 ? REPORT_REASON_QUERY_FAILED : REPORT_REASON_COMPUTE_CAPABILITY;
 }
 
 static uint8_t set_cluster(struct decide_case *at, const struct decide_choice *choice)
 {
-    enum report_reason reason = check_clusters(at);
-    if (reason)
-        return REFUSED(reason);
     const union policy_value *value = &choice->value->value;
     struct decide_cluster_question question = question_of(
         at, DECIDE_SHAPE_CLUSTER, value->cluster_dim.x, value->cluster_dim.y, value->cluster_dim.z);
-    return ask_shape(at, &question);
+    uint8_t result = ask_shape(at, &question);
+    if (result == DECIDE_APPLIED)
+        atomic_store_explicit(&at->variant->recent_shape, at->shapes[0], memory_order_release);
+    return result;
 }
 
 /* The cluster that the launch will have: ours, its own, or the function's. */
@@ -149,19 +145,16 @@ static bool regular_cluster(const struct decide_case *at,
 static uint8_t set_preferred_cluster(struct decide_case *at, const struct decide_choice *choice)
 {
     uint32_t cluster[3];
-    enum report_reason reason = check_clusters(at);
-    if (reason)
-        return REFUSED(reason);
-    if (at->device->major < 10)
-        return REFUSED(at->device->major < 0 ? REPORT_REASON_QUERY_FAILED
-                                             : REPORT_REASON_COMPUTE_CAPABILITY);
     const union policy_value *value = &choice->value->value;
     struct decide_cluster_question question =
         question_of(at, DECIDE_SHAPE_PREFERRED, value->cluster_dim.x, value->cluster_dim.y,
                     value->cluster_dim.z);
-    if (!regular_cluster(at, &question, cluster) || value->cluster_dim.x % cluster[0] != 0 ||
-        value->cluster_dim.y % cluster[1] != 0 || value->cluster_dim.z != cluster[2])
-        return REFUSED(REPORT_REASON_NOT_A_MULTIPLE);
+    if (!regular_cluster(at, &question, cluster))
+        return DECIDE_REFUSED(at->in_graph ? REPORT_REASON_CAPTURE_UNPROVEN
+                                           : REPORT_REASON_NOT_A_MULTIPLE);
+    if (value->cluster_dim.x % cluster[0] != 0 || value->cluster_dim.y % cluster[1] != 0 ||
+        value->cluster_dim.z != cluster[2])
+        return DECIDE_REFUSED(REPORT_REASON_NOT_A_MULTIPLE);
     return ask_shape(at, &question);
 }
 
@@ -176,28 +169,32 @@ static bool own_preferred_fits(const struct decide_case *at, const struct decide
                     own->value.cluster_dim.z == value->cluster_dim.z);
 }
 
-/* ---- One setting of a kernel rule
- * ------------------------------------------------------------------ */
+/* ---- One setting of a kernel rule ------------------------------------------------------------ */
+
+enum report_reason decide_settle_check(struct decide_case *at, enum policy_setting setting,
+                                       const struct decide_choice *choice)
+{
+    enum report_reason reason = check_general(at, setting, choice->graph_nodes);
+    if (reason != REPORT_REASON_NONE)
+        return reason;
+    if (decide_settings[setting].mem_sync)
+        return check_domains(at, setting, &choice->value->value);
+    if (policy_setting_group(setting) == POLICY_GROUP_CLUSTER)
+        return check_clusters(at, setting);
+    return REPORT_REASON_NONE;
+}
 
 static uint8_t settle_value(struct decide_case *at, enum policy_setting setting,
                             const struct decide_choice *choice)
 {
-    enum report_reason reason = check_general(at, setting, choice->graph_nodes);
-    if (reason == REPORT_REASON_NONE && decide_settings[setting].mem_sync)
-        reason = check_domains(at, setting, &choice->value->value);
+    enum report_reason reason = decide_settle_check(at, setting, choice);
     if (reason != REPORT_REASON_NONE)
-        return REFUSED(reason);
-    switch (setting) {
-    case POLICY_SETTING_CLUSTER_DIM:
+        return DECIDE_REFUSED(reason);
+    if (setting == POLICY_SETTING_CLUSTER_DIM)
         return set_cluster(at, choice);
-    case POLICY_SETTING_PREFERRED_CLUSTER_DIM:
+    if (setting == POLICY_SETTING_PREFERRED_CLUSTER_DIM)
         return set_preferred_cluster(at, choice);
-    case POLICY_SETTING_CLUSTER_SCHEDULING:
-        reason = check_clusters(at);
-        return reason ? REFUSED(reason) : APPLIED;
-    default:
-        return APPLIED;
-    }
+    return DECIDE_APPLIED;
 }
 
 static uint8_t settle_set(struct decide_case *at, enum policy_setting setting,
@@ -209,19 +206,19 @@ static uint8_t settle_set(struct decide_case *at, enum policy_setting setting,
     if (own) {
         bool cluster = setting == POLICY_SETTING_CLUSTER_DIM;
         if (decide_setting_same(about, own, &choice->attribute))
-            return ALREADY_SO;
+            return DECIDE_ALREADY_SO;
         if (cluster && (keep || !choice->unsafe_cluster))
-            return KEPT(REPORT_REASON_OWN_CLUSTER);
+            return DECIDE_KEPT(REPORT_REASON_OWN_CLUSTER);
         if (keep)
-            return KEPT(REPORT_REASON_OWN_VALUE);
+            return DECIDE_KEPT(REPORT_REASON_OWN_VALUE);
         if (cluster && !own_preferred_fits(at, choice))
-            return REFUSED(REPORT_REASON_NOT_A_MULTIPLE);
+            return DECIDE_REFUSED(REPORT_REASON_NOT_A_MULTIPLE);
     } else if (keep && about->on_streams && at->stream &&
                decide_stream_own(at->stream) >> about->attribute & 1) {
-        return KEPT(REPORT_REASON_OWN_VALUE);
+        return DECIDE_KEPT(REPORT_REASON_OWN_VALUE);
     }
     uint8_t result = settle_value(at, setting, choice);
-    if (result == APPLIED)
+    if (result == DECIDE_APPLIED)
         at->set |= 1u << setting;
     return result;
 }
@@ -232,20 +229,20 @@ static uint8_t settle_removal(struct decide_case *at, enum policy_setting settin
     const struct decide_setting *about = &decide_settings[setting];
     const struct cuda_launch_attribute *own = decide_case_own(at, about->attribute);
     bool serialization = setting == POLICY_SETTING_PROGRAMMATIC_SERIALIZATION;
-    uint8_t result = APPLIED;
+    uint8_t result = DECIDE_APPLIED;
     if (!own || (serialization && own->value.number == 0))
-        return ALREADY_SO;
+        return DECIDE_ALREADY_SO;
     if (setting == POLICY_SETTING_CLUSTER_DIM && !choice->unsafe_cluster)
-        return KEPT(REPORT_REASON_OWN_CLUSTER);
+        return DECIDE_KEPT(REPORT_REASON_OWN_CLUSTER);
     if (at->in_graph && !about->mem_sync && !serialization && !choice->graph_nodes)
-        return REFUSED(REPORT_REASON_GRAPH);
+        return DECIDE_REFUSED(REPORT_REASON_GRAPH);
     if (setting == POLICY_SETTING_CLUSTER_DIM) {
         if (at->launch->layer == DECIDE_LAYER_RUNTIME)
-            return REFUSED(REPORT_REASON_RUNTIME_LAYER);
+            return DECIDE_REFUSED(REPORT_REASON_RUNTIME_LAYER);
         struct decide_cluster_question question = question_of(at, DECIDE_SHAPE_REMOVAL, 0, 0, 0);
         result = ask_shape(at, &question);
     }
-    if (result == APPLIED)
+    if (result == DECIDE_APPLIED)
         at->removed |= 1u << about->attribute;
     return result;
 }
@@ -262,16 +259,26 @@ static uint8_t settle_kernel(struct decide_case *at, enum policy_setting setting
     case POLICY_ACTION_ABSENT:
         break;
     }
-    return LEFT;
+    return DECIDE_LEFT;
 }
 
-/* ---- One setting of a default stream's rule
- * --------------------------------------------------------- */
+/* ---- One setting of a default stream's rule -------------------------------------------------- */
 
 /*
- * A created stream has the setting itself, and its captured launches carry it into the graph; so
- * here it needs no graph_nodes either.
+ * What the device can was looked at when the profile was made. A created stream has the setting itself,
+ * and its captured launches carry it into the graph; so here it needs no graph_nodes either.
  */
+enum report_reason decide_settle_check_stream(struct decide_case *at, enum policy_setting setting)
+{
+    if (atomic_load_explicit(&at->variant->refused, memory_order_relaxed) >> setting & 1) {
+        at->detail = atomic_load_explicit(&at->variant->refused_result, memory_order_relaxed);
+        return REPORT_REASON_REFUSED_BY_DRIVER;
+    }
+    if (at->launch->layer == DECIDE_LAYER_RUNTIME && !decide_settings[setting].runtime_layer)
+        return REPORT_REASON_RUNTIME_LAYER;
+    return REPORT_REASON_NONE;
+}
+
 static uint8_t settle_stream(struct decide_case *at, enum policy_setting setting)
 {
     const struct decide_stream_setting *merged = &at->resolution->profile->settings[setting];
@@ -281,24 +288,20 @@ static uint8_t settle_stream(struct decide_case *at, enum policy_setting setting
         return DECIDE_RESULT(merged->result.outcome, merged->result.reason);
     const struct cuda_launch_attribute *own = decide_case_own(at, about->attribute);
     if (own && !(at->removed >> about->attribute & 1))
-        return decide_setting_same(about, own, &choice->attribute) ? ALREADY_SO
-                                                                   : KEPT(REPORT_REASON_OWN_VALUE);
+        return decide_setting_same(about, own, &choice->attribute) ? DECIDE_ALREADY_SO
+                                                                   : DECIDE_KEPT(REPORT_REASON_OWN_VALUE);
     if (choice->value->when_set == POLICY_WHEN_SET_KEEP && at->stream &&
         decide_stream_own(at->stream) >> about->attribute & 1)
-        return KEPT(REPORT_REASON_OWN_VALUE);
-    if (atomic_load_explicit(&at->variant->refused, memory_order_relaxed) >> setting & 1) {
-        at->detail = atomic_load_explicit(&at->variant->refused_result, memory_order_relaxed);
-        return REFUSED(REPORT_REASON_REFUSED_BY_DRIVER);
-    }
-    if (at->launch->layer == DECIDE_LAYER_RUNTIME && !about->runtime_layer)
-        return REFUSED(REPORT_REASON_RUNTIME_LAYER);
+        return DECIDE_KEPT(REPORT_REASON_OWN_VALUE);
+    enum report_reason reason = decide_settle_check_stream(at, setting);
+    if (reason != REPORT_REASON_NONE)
+        return DECIDE_REFUSED(reason);
     at->set |= 1u << setting;
     at->from_stream |= 1u << setting;
-    return APPLIED;
+    return DECIDE_APPLIED;
 }
 
-/* ---- All
- * ------------------------------------------------------------------------------------------- */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 void decide_settle(struct decide_case *at)
 {
@@ -314,7 +317,7 @@ void decide_settle(struct decide_case *at)
     for (uint32_t left = resolution->stream_settings & ~at->set; left; left &= left - 1) {
         unsigned setting = (unsigned)__builtin_ctz(left);
         uint8_t result = settle_stream(at, setting);
-        if (at->results.of[setting] == NONE) {
+        if (at->results.of[setting] == 0) {
             at->results.of[setting] = result;
             at->from_stream |= 1u << setting;
         }

@@ -8,6 +8,7 @@
 #include "decide/graph.h"
 #include "decide/kernel.h"
 #include "decide/launch_stream.h"
+#include "decide/recipe.h"
 #include "decide/rules.h"
 #include "decide/setting.h"
 #include "decide/stream.h"
@@ -25,6 +26,7 @@ void decide_start(const struct policy *policy, const struct decide_process *proc
     decide_cluster_start();
     decide_kernel_start();
     decide_resolve_start();
+    decide_recipe_start();
     decide_launch_stream_start();
     if (!decide_rules_start(policy, process))
         report_note("error", "kernel rules are not applied: out of memory");

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_DECIDE_RECIPE_H
+#define CUDAPOLICY_DECIDE_RECIPE_H
+
+/*
+ * Launches decided in advance: the outcome of a resolution for one kernel and one kind of launch,
+ * as far as it does not depend on the launch's own attributes and grid; and what each attribute of
+ * its own changes about it. What a recipe does not cover is settled in full (settle.c), and so is
+ * everything while observing.
+ *
+ * Recipes are immutable and never freed; a kernel has a few.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cuda/interface.h"
+#include "decide/cluster.h"
+#include "decide/decide.h"
+#include "decide/kernel.h"
+#include "decide/settle.h"
+
+/* The kind of launch. */
+enum decide_condition {
+    DECIDE_CONDITION_GRAPH = 1,       /* capturing, or a node */
+    DECIDE_CONDITION_RUNTIME = 2,     /* DECIDE_LAYER_RUNTIME */
+    DECIDE_CONDITION_COOPERATIVE = 4, /* by cuLaunchCooperativeKernel */
+};
+
+/* What becomes of a setting where the launch has the attribute itself. */
+enum decide_own_action {
+    DECIDE_OWN_REPLACE,         /* by the rule's value */
+    DECIDE_OWN_KEEP,            /* it stays */
+    DECIDE_OWN_REMOVE,          /* taken away */
+    DECIDE_OWN_REMOVE_NON_ZERO, /* taken away unless it is 0 */
+};
+
+struct decide_recipe {
+    /* The key. */
+    const struct decide_resolution *resolution;
+    const struct decide_device_class *device; /* NULL where no setting depends on it */
+    uint32_t condition;
+    uint32_t refused; /* struct decide_variant.refused */
+
+    uint32_t watch;   /* 1 << id: attributes of the launch's own that change the outcome, */
+    uint32_t general; /* and those with which the launch is settled in full */
+    uint32_t set;     /* 1 << enum policy_setting: to be appended */
+    uint8_t count;    /* of attributes to append */
+    bool cluster;     /* among what is set is a cluster, whose shape and grid are to be checked: */
+    uint64_t cluster_words[2]; /* of the shape's key */
+    uint32_t cluster_x, cluster_y, cluster_z;
+    uint8_t setting_of[32]; /* by attribute id in watch */
+    struct {
+        uint8_t action; /* enum decide_own_action */
+        /* Turn the results below into those with the attribute: our value, or another one. */
+        uint64_t same[2], other[2];
+        const struct cuda_launch_attribute *ours;
+    } own[POLICY_SETTING_COUNT];
+
+    /* Without attributes of its own. */
+    const struct decide_cell *cell;
+    uint32_t from_stream;
+    uint32_t detail;
+    union decide_results results;
+
+    const struct decide_recipe *next;
+    uint8_t append_setting[DECIDE_ATTRIBUTE_LIMIT]; /* POLICY_SETTING_COUNT: the cooperative flag */
+    struct cuda_launch_attribute append[];
+};
+
+/* The recipe for the case: variant, resolution, device and launch are filled in. Makes it when
+ * there is none yet; NULL where the case has none. Launch path: locks when it makes one. */
+const struct decide_recipe *decide_recipe_of(const struct decide_case *at);
+
+/* Follows the recipe; false: settle the launch in full. serial: of the function. Launch path. */
+bool decide_recipe_follow(const struct decide_recipe *recipe, struct decide_variant *variant,
+                          uint64_t serial, const struct decide_launch *launch,
+                          struct decide_verdict *verdict);
+
+/* Follows the recipe, else calls decide_launch_in_full. Launch path. */
+void decide_recipe_launch(const struct decide_recipe *recipe, struct decide_variant *variant,
+                          uint64_t serial, const struct decide_launch *launch,
+                          struct decide_verdict *verdict);
+
+/* Writes what remains of the verdict of a changed launch. */
+static inline void
+decide_recipe_finish(const struct decide_recipe *recipe, const struct decide_cell *cell,
+                     struct decide_variant *variant, const struct decide_launch *launch,
+                     struct decide_verdict *verdict, const struct cuda_launch_attribute *attributes,
+                     unsigned count)
+{
+    /* cuLaunchKernelEx does not take them as const, but writes only into output attributes, of
+     * which there is none here. */
+    union {
+        const struct cuda_launch_attribute *ours;
+        CUlaunchAttribute *theirs;
+    } pointer = {.ours = attributes};
+    verdict->config = *launch->config;
+    /* For nodes and captures the array is where the graph's half of the engine looks for it. */
+    if (verdict->kind != REPORT_LAUNCH_EAGER && attributes != verdict->attributes) {
+        memcpy(verdict->attributes, attributes, count * sizeof *attributes);
+        pointer.ours = verdict->attributes;
+    }
+    verdict->config.attrs = pointer.theirs;
+    verdict->config.numAttrs = count;
+    verdict->output_index[0] = -1;
+    verdict->internal.variant = variant;
+    verdict->internal.cell = cell;
+    verdict->internal.remember = false; /* a cluster was accepted before */
+    verdict->internal.has_shapes = recipe->cluster;
+    if (recipe->cluster)
+        verdict->internal.shapes[1] = NULL;
+}
+
+/* Makes the lock anew. No other thread may exist. */
+void decide_recipe_start(void);
+
+static inline uint32_t decide_recipe_condition(const struct decide_launch *launch, bool in_graph)
+{
+    return (uint32_t)in_graph | (uint32_t)(launch->layer == DECIDE_LAYER_RUNTIME) << 1 |
+           (uint32_t)launch->cooperative << 2;
+}
+
+#endif
