@@ -236,12 +236,26 @@ bool decide_nodes_cell(CUgraphNode node, uint32_t *cell, uint32_t *kernel)
     return known != NULL;
 }
 
+/* The graph that a node holds; NULL when it holds none that is known. */
+static struct graph *graph_in(CUgraphNode owner)
+{
+    size_t position = 0;
+    struct graph *graph;
+    while ((graph = handle_map_next(&graphs, &position)))
+        if (graph->parent && graph->owner == owner)
+            return graph;
+    return NULL;
+}
+
 void decide_nodes_forget(CUgraphNode node)
 {
     lock();
     struct node *known = handle_map_find(&nodes, (uintptr_t)node);
+    struct graph *inside = known ? NULL : graph_in(node);
     if (known)
         remove_node(known);
+    else if (inside)
+        remove_graph(inside);
     unlock();
 }
 

@@ -38,6 +38,7 @@ bool decide_nodes_find(CUgraphNode node, struct decide_node_facts *facts);
 /* The cell and the kernel only; false when the node is not known. */
 bool decide_nodes_cell(CUgraphNode node, uint32_t *cell, uint32_t *kernel);
 
+/* Forgets a node, or the graph inside a child-graph node. */
 void decide_nodes_forget(CUgraphNode node);
 
 /* Forgets a graph with its nodes and the graphs inside it. */

@@ -222,6 +222,25 @@ static void the_end_of_a_graph_ends_its_nodes_and_the_graphs_inside(void **state
     assert_known(0, 0);
 }
 
+static void the_end_of_a_child_graph_node_ends_the_graph_inside(void **state)
+{
+    (void)state;
+    support_begin("");
+    CUgraph child = program_graph(), parent = program_graph();
+    CUgraphNode one, other;
+    program_adds(child, program_function("inside"), 4);
+    EXPECT(cuGraphAddChildGraphNode(&one, parent, NULL, 0, child));
+    decide_child_graph_added(parent, one, child);
+    EXPECT(cuGraphAddChildGraphNode(&other, parent, NULL, 0, child));
+    decide_child_graph_added(parent, other, child);
+    assert_known(3, 4);
+    decide_node_gone(one);
+    EXPECT(cuGraphDestroyNode(one));
+    assert_known(2, 3);
+    program_destroys_graph(parent);
+    assert_known(1, 1);
+}
+
 static void stale_owners_do_not_make_rings(void **state)
 {
     (void)state;
@@ -370,6 +389,7 @@ int main(void)
         TEST(nothing_is_asked_when_a_graph_is_launched),
         TEST(an_unknown_executable_counts_nothing),
         TEST(the_end_of_a_graph_ends_its_nodes_and_the_graphs_inside),
+        TEST(the_end_of_a_child_graph_node_ends_the_graph_inside),
         TEST(stale_owners_do_not_make_rings),
         TEST(nodes_without_a_graph_are_kept_up_to_a_limit),
         TEST(threads_capture_and_replay_at_the_same_time),
