@@ -93,6 +93,26 @@ static void an_old_driver_has_no_new_functions(void **state)
     recording_driver_configure("HIDE", "cuLaunchKernelEx,cuStreamCreate");
     assert_null(resolve("cuStreamCreate", 12000, 0));
     assert_non_null(resolve("cuLaunchKernel", 12000, 0));
+    /* and they are not found by dlsym either, until they are there again */
+    assert_null(exported("cuStreamCreate"));
+    assert_null(exported("cuKernelGetName"));
+    assert_null(exported("cuLaunchKernelEx_ptsz"));
+    assert_non_null(exported("cuLaunchKernel_ptsz"));
+    recording_driver_configure("VERSION", "13000");
+    recording_driver_configure("HIDE", "");
+    assert_non_null(exported("cuStreamCreate"));
+    assert_non_null(exported("cuKernelGetName"));
+}
+
+static void functions_that_no_test_needs_are_found_but_not_supported(void **state)
+{
+    (void)state;
+    CUresult(CUDAAPI * create)(void *);
+    *(void **)&create = resolve("cuTexObjectCreate", 5000, 0);
+    assert_non_null(create);
+    EXPECT_ERROR(CUDA_ERROR_NOT_SUPPORTED, create(NULL));
+    assert_null(resolve("cuTexObjectCreate", 4000, 0));
+    assert_null(resolve("cuKernelGetParamCount", 13000, 0));
 }
 
 static void resolved_pointers_can_differ_from_exported_ones(void **state)
@@ -144,6 +164,7 @@ int main(void)
         cmocka_unit_test_setup(version_and_flags_choose_the_variant, setup),
         cmocka_unit_test_setup(what_cannot_be_found_says_why, setup),
         cmocka_unit_test_setup(an_old_driver_has_no_new_functions, setup),
+        cmocka_unit_test_setup(functions_that_no_test_needs_are_found_but_not_supported, setup),
         cmocka_unit_test_setup(resolved_pointers_can_differ_from_exported_ones, setup),
         cmocka_unit_test_setup(the_driver_can_call_back_into_the_process, setup),
         cmocka_unit_test_setup(a_forked_child_can_work_or_be_refused, setup),

@@ -308,6 +308,12 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     return destroy(__func__, ctx);
 }
 
+/* The oldest way to share a context; nothing counts these references here. */
+CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
+{
+    return destroy(__func__, ctx);
+}
+
 /* --- the current context --------------------------------------------------------------------- */
 
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)

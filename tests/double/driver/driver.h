@@ -64,6 +64,10 @@ int configuration_set(const char *key, const char *value);
 bool configuration_lists(const char *list, const char *name);
 void configuration_refresh(void);
 
+/* Shows and hides exported names as the configuration has it (entry.c, hide.c). */
+void entry_hide(void);
+void hide_apply(size_t count, void *(*function)(size_t index), bool (*wanted)(size_t index));
+
 /* --- failure.c --------------------------------------------------------------------------- */
 
 int failure_configure(const char *rules);
@@ -111,6 +115,8 @@ void *object_next(enum object_kind kind, const void *previous);
 size_t object_live(enum object_kind kind);
 const char *object_kind_name(enum object_kind kind);
 void object_reset(void);
+/* Frees everything, as if the driver had just been loaded (reset.c). */
+void driver_reset(void);
 
 /* --- attribute sets (attribute.c) ---------------------------------------------------------- */
 
@@ -155,6 +161,7 @@ void context_destroy(CUcontext context);
 CUcontext context_primary(int device);
 CUcontext context_new(int device);
 void context_reset(void);
+void memory_reset(void);
 /* True after cuInit, in this process. Needs no lock. */
 bool driver_initialized(void);
 bool device_is(CUdevice device);
@@ -252,6 +259,7 @@ void module_context_gone(CUcontext context);
 /* The function of that kernel in a module: always the same handle; NULL when out of memory. */
 CUfunction module_function(CUmodule module, struct kernel_code *code, CUkernel kernel);
 CUmodule library_module(CUlibrary library, CUcontext context);
+void library_free(CUlibrary library);
 CUkernel library_kernel(CUlibrary library, struct kernel_code *code);
 CUfunction kernel_function(CUkernel kernel, CUcontext context);
 
@@ -306,6 +314,7 @@ struct CUevent_st {
 CUstream stream_of(CUstream handle, CUstream standard, bool may_create);
 CUresult stream_new(CUcontext context, unsigned int flags, int priority, CUgreenCtx green,
                     CUstream *stream);
+void stream_free(CUstream stream);
 void stream_context_gone(CUcontext context);
 /* The green context is destroyed; documented: every later call on its streams is refused. */
 void stream_orphan(CUgreenCtx green);

@@ -80,6 +80,22 @@ static const struct function functions[] = {
 
 #define FUNCTION_COUNT (sizeof(functions) / sizeof(functions[0]))
 
+/* What runtimes ask for and real drivers have, while no test calls it. */
+static const struct {
+    const char *name;
+    int version;
+} absent[] = {
+#include "absent.inc"
+};
+
+#define ABSENT_COUNT (sizeof(absent) / sizeof(absent[0]))
+
+/* Stands in for each of them; it takes no notice of its arguments. */
+static CUresult not_supported(void)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 /* The linker binds every name inside this library except cuGetProcAddress_v2 (exports.list), which
  * CALL_OUT calls through the PLT; the table must hold our own definition all the same. */
 extern __typeof__(cuGetProcAddress_v2) own_cuGetProcAddress_v2
@@ -99,6 +115,32 @@ static const struct function *newest(const char *name, int version, enum variant
             best = function;
     }
     return best;
+}
+
+static bool is_absent(const char *name, int version)
+{
+    for (size_t i = 0; i < ABSENT_COUNT; i++)
+        if (strcmp(absent[i].name, name) == 0 && absent[i].version <= version &&
+            absent[i].version <= configuration.version)
+            return true;
+    return false;
+}
+
+static void *exported_function(size_t index)
+{
+    return functions[index].exported;
+}
+
+static bool has_function(size_t index)
+{
+    const struct function *function = &functions[index];
+    return function->version <= configuration.version &&
+           !configuration_lists(configuration.hide, function->name);
+}
+
+void entry_hide(void)
+{
+    hide_apply(FUNCTION_COUNT, exported_function, has_function);
 }
 
 static void *function_pointer(const struct function *function)
@@ -123,16 +165,22 @@ static CUresult resolve(struct call *call, const char *name, void **pointer, int
         if (found == NULL)
             found = newest(name, version, VARIANT_PLAIN, &known);
     }
-    *pointer = found == NULL ? NULL : function_pointer(found);
+    bool stub = false;
+    if (found == NULL && !known && !configuration_lists(configuration.hide, name))
+        stub = is_absent(name, version);
+    *pointer = stub ? (void *)not_supported : NULL;
+    if (found != NULL)
+        *pointer = function_pointer(found);
     CUdriverProcAddressQueryResult answer = CU_GET_PROC_ADDRESS_SUCCESS;
-    if (found == NULL)
+    if (*pointer == NULL)
         answer = known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                        : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     if (status != NULL)
         *status = answer;
-    call_add(call, "answer=%s status=%d", found == NULL ? "null" : found->symbol, (int)answer);
-    return found != NULL || name[0] == '\0' ? CUDA_SUCCESS
-                                            : (CUresult)configuration.unknown_name_result;
+    const char *text = stub ? "stub" : "null";
+    call_add(call, "answer=%s status=%d", found == NULL ? text : found->symbol, (int)answer);
+    return *pointer != NULL || name[0] == '\0' ? CUDA_SUCCESS
+                                               : (CUresult)configuration.unknown_name_result;
 }
 
 static void call_question(struct call *call, const char *symbol, int version, cuuint64_t flags)

@@ -95,20 +95,24 @@ static struct call library_call(const char *name, CUlibrary library)
     return call;
 }
 
+void library_free(CUlibrary library)
+{
+    while (library->modules != NULL)
+        module_free(library->modules);
+    while (library->kernels != NULL) {
+        CUkernel next = library->kernels->next_in_library;
+        object_free(OBJECT_KERNEL, library->kernels);
+        library->kernels = next;
+    }
+    image_free(library->image);
+    object_free(OBJECT_LIBRARY, library);
+}
+
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
     struct call call = library_call(__func__, library);
-    if (call.result == CUDA_SUCCESS) {
-        while (library->modules != NULL)
-            module_free(library->modules);
-        while (library->kernels != NULL) {
-            CUkernel next = library->kernels->next_in_library;
-            object_free(OBJECT_KERNEL, library->kernels);
-            library->kernels = next;
-        }
-        image_free(library->image);
-        object_free(OBJECT_LIBRARY, library);
-    }
+    if (call.result == CUDA_SUCCESS)
+        library_free(library);
     return call_end(&call, call.result);
 }
 

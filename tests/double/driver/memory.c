@@ -33,6 +33,16 @@ static CUresult allocate(void **pointer, size_t size, bool host)
     return CUDA_SUCCESS;
 }
 
+void memory_reset(void)
+{
+    while (allocations != NULL) {
+        struct allocation *next = allocations->next;
+        free(allocations->start);
+        free(allocations);
+        allocations = next;
+    }
+}
+
 static CUresult release(const void *pointer)
 {
     if (pointer == NULL)

@@ -42,6 +42,9 @@ static struct arena arenas[OBJECT_KINDS] = {
                             .capacity = 4096},
 };
 
+/* With a leak checker in the process: objects point to memory that only they know. */
+extern void __lsan_register_root_region(const void *start, size_t size) __attribute__((weak));
+
 static bool arena_map(struct arena *arena)
 {
     void *base = mmap(NULL, arena->size * arena->capacity, PROT_READ | PROT_WRITE,
@@ -49,6 +52,8 @@ static bool arena_map(struct arena *arena)
     if (base == MAP_FAILED)
         return false;
     arena->base = base;
+    if (__lsan_register_root_region != NULL)
+        __lsan_register_root_region(base, arena->size * arena->capacity);
     return true;
 }
 

@@ -226,8 +226,7 @@ CUresult call_end(struct call *call, CUresult result)
 EXPORT void recording_driver_reset(void)
 {
     driver_lock();
-    context_reset();
-    object_reset();
+    driver_reset();
     record_forget();
     configuration_load();
     configuration.keep = true;

@@ -91,7 +91,7 @@ CUresult stream_new(CUcontext context, unsigned int flags, int priority, CUgreen
     return CUDA_SUCCESS;
 }
 
-static void stream_free(CUstream stream)
+void stream_free(CUstream stream)
 {
     if (stream->capture != NULL)
         capture_leave(stream);
