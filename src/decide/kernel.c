@@ -219,17 +219,15 @@ struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const
 /* Cell 0 of the report. */
 static const struct decide_cell others;
 
-static struct decide_cell *find_cell(struct decide_cell *from,
-                                     const struct decide_resolution *resolution,
-                                     const union decide_results *results, uint32_t from_stream,
-                                     uint32_t detail)
+static const struct decide_cell *find_cell(const struct decide_cell *from,
+                                           const struct decide_cell *like)
 {
-    for (; from; from = from->next)
-        if (from->results.words[0] == results->words[0] &&
-            from->results.words[1] == results->words[1] && from->resolution == resolution &&
-            from->from_stream == from_stream && from->detail == detail)
-            return from;
-    return NULL;
+    while (from && !(from->results.words[0] == like->results.words[0] &&
+                     from->results.words[1] == like->results.words[1] &&
+                     from->resolution == like->resolution &&
+                     from->from_stream == like->from_stream && from->detail == like->detail))
+        from = from->next;
+    return from;
 }
 
 static uint32_t cell_number(const struct decide_variant *variant, const struct decide_cell *cell)
@@ -248,16 +246,11 @@ static uint32_t cell_number(const struct decide_variant *variant, const struct d
     return report_cell(variant->number, results, cell->detail);
 }
 
-const struct decide_cell *decide_kernel_cell(struct decide_variant *variant,
-                            const struct decide_resolution *resolution,
-                            const union decide_results *results, uint32_t from_stream,
-                            uint32_t detail)
+const struct decide_cell *decide_kernel_new_cell(struct decide_variant *variant,
+                                                 const struct decide_resolution *resolution,
+                                                 const union decide_results *results,
+                                                 uint32_t from_stream, uint32_t detail)
 {
-    struct decide_cell *cell =
-        find_cell(atomic_load_explicit(&variant->cells, memory_order_acquire), resolution, results,
-                  from_stream, detail);
-    if (cell)
-        return cell;
     if (atomic_load_explicit(&variant->cell_count, memory_order_relaxed) >= CELLS_OF_A_VARIANT)
         return &others;
     struct decide_cell *fresh = calloc(1, sizeof *fresh);
@@ -269,8 +262,8 @@ const struct decide_cell *decide_kernel_cell(struct decide_variant *variant,
                                   .detail = detail};
     fresh->number = cell_number(variant, fresh);
     pthread_mutex_lock(&mutex);
-    struct decide_cell *first = atomic_load_explicit(&variant->cells, memory_order_relaxed);
-    cell = find_cell(first, resolution, results, from_stream, detail);
+    const struct decide_cell *first = atomic_load_explicit(&variant->cells, memory_order_relaxed);
+    const struct decide_cell *cell = find_cell(first, fresh);
     if (!cell) {
         cell = fresh;
         fresh->next = first;

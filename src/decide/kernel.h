@@ -25,7 +25,8 @@ _Static_assert(REPORT_REASON_COUNT <= 32 && REPORT_OUTCOME_COUNT <= 8, "results 
 
 #define DECIDE_APPLIED DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_NONE)
 #define DECIDE_ALREADY_SO DECIDE_RESULT(REPORT_OUTCOME_ALREADY_SO, REPORT_REASON_NONE)
-#define DECIDE_LEFT DECIDE_RESULT(REPORT_OUTCOME_KEPT, REPORT_REASON_NONE) /* the rule says leave */
+#define DECIDE_LEFT DECIDE_RESULT(REPORT_OUTCOME_KEPT, REPORT_REASON_NONE) /* the rule says leave  \
+                                                                            */
 #define DECIDE_KEPT(reason) DECIDE_RESULT(REPORT_OUTCOME_KEPT, reason)
 #define DECIDE_REFUSED(reason) DECIDE_RESULT(REPORT_OUTCOME_REFUSED, reason)
 
@@ -44,7 +45,7 @@ struct decide_cell {
     uint32_t from_stream; /* 1 << enum policy_setting: the result is that of a stream rule */
     uint32_t detail;      /* error code of the driver, or 0 */
     uint32_t number;      /* in the report */
-    struct decide_cell *next;
+    const struct decide_cell *next;
 };
 
 struct decide_kernel;
@@ -61,10 +62,10 @@ struct decide_variant {
     _Atomic uint32_t
         refused; /* 1 << enum policy_setting: the driver refused it, do not try again */
     _Atomic uint32_t refused_result; /* the error code */
-    _Atomic(struct decide_cell *) cells;
+    _Atomic(const struct decide_cell *) cells;
     _Atomic(const struct decide_recipe *) recipes;
-    /* The recipe of launches through the driver layer that are not captured, where neither rules nor
-     * device have to be looked at; NULL: find it the long way. */
+    /* The recipe of launches through the driver layer that are not captured, where neither rules
+     * nor device have to be looked at; NULL: find it the long way. */
     _Atomic(const struct decide_recipe *) plain;
     _Atomic(struct decide_shape *) recent_shape; /* of the launch that got a cluster last */
     _Atomic uint32_t cell_count;
@@ -93,11 +94,25 @@ struct decide_kernel *decide_kernel_of(const char *mangled);
  * memory is short. Locks at first sight only. */
 struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const char *library);
 
-/* The cell for a launch of the variant that came out like this; never NULL. Launch path: locks at the
- * first sight of a combination only. */
-const struct decide_cell *decide_kernel_cell(struct decide_variant *variant,
-                            const struct decide_resolution *resolution,
-                            const union decide_results *results, uint32_t from_stream,
-                            uint32_t detail);
+/* The cell for a launch of the variant that came out like this, made when it is the first; never
+ * NULL. Locks. */
+const struct decide_cell *decide_kernel_new_cell(struct decide_variant *variant,
+                                                 const struct decide_resolution *resolution,
+                                                 const union decide_results *results,
+                                                 uint32_t from_stream, uint32_t detail);
+
+/* The same. Launch path: locks at the first sight of a combination only. */
+static inline const struct decide_cell *
+decide_kernel_cell(struct decide_variant *variant, const struct decide_resolution *resolution,
+                   const union decide_results *results, uint32_t from_stream, uint32_t detail)
+{
+    const struct decide_cell *cell = atomic_load_explicit(&variant->cells, memory_order_acquire);
+    for (; cell; cell = cell->next)
+        if (cell->results.words[0] == results->words[0] &&
+            cell->results.words[1] == results->words[1] && cell->resolution == resolution &&
+            cell->from_stream == from_stream && cell->detail == detail)
+            return cell;
+    return decide_kernel_new_cell(variant, resolution, results, from_stream, detail);
+}
 
 #endif

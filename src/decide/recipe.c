@@ -320,10 +320,10 @@ static inline bool take_watched(const struct decide_recipe *recipe,
 }
 
 /* Where the launch has attributes that a setting is about. */
-static __attribute__((noinline)) bool follow_watched(const struct decide_recipe *recipe,
-                                                     struct decide_variant *variant,
-                                                     const struct decide_launch *launch,
-                                                     struct decide_verdict *verdict)
+static inline __attribute__((always_inline)) bool follow_watched(const struct decide_recipe *recipe,
+                                                                 struct decide_variant *variant,
+                                                                 const struct decide_launch *launch,
+                                                                 struct decide_verdict *verdict)
 {
     const CUlaunchConfig *config = launch->config;
     const struct cuda_launch_attribute *own = (const void *)config->attrs;
@@ -354,7 +354,7 @@ static __attribute__((noinline)) bool follow_watched(const struct decide_recipe 
 }
 
 /* Where it has none of these: they are copied, ours follow. */
-static __attribute__((noinline)) bool follow_others(const struct decide_recipe *recipe,
+static __attribute__((noinline)) void follow_others(const struct decide_recipe *recipe,
                                                     struct decide_variant *variant,
                                                     const struct decide_launch *launch,
                                                     struct decide_verdict *verdict)
@@ -365,50 +365,104 @@ static __attribute__((noinline)) bool follow_others(const struct decide_recipe *
     verdict->cell = recipe->cell->number;
     verdict->change = recipe->set != 0;
     if (!recipe->set)
-        return true;
+        return;
     for (unsigned left = config->numAttrs; left; left--)
         *to++ = *from++;
     from = recipe->append;
-    for (unsigned left = recipe->count; left; left--)
+    unsigned left = recipe->count;
+    do
         *to++ = *from++;
+    while (--left);
     decide_recipe_finish(recipe, recipe->cell, variant, launch, verdict, verdict->attributes,
                          config->numAttrs + recipe->count);
-    return true;
 }
 
-static inline __attribute__((always_inline)) bool
-follow(const struct decide_recipe *recipe, struct decide_variant *variant, uint64_t serial,
-       const struct decide_launch *launch, struct decide_verdict *verdict)
+enum way {
+    WAY_OTHERS,
+    WAY_WATCHED,
+    WAY_FULL,
+};
+
+static inline __attribute__((always_inline)) enum way way_of(const struct decide_recipe *recipe,
+                                                             const CUlaunchConfig *config)
 {
-    const CUlaunchConfig *config = launch->config;
     const struct cuda_launch_attribute *own = (const void *)config->attrs;
     const uint32_t special = recipe->watch | recipe->general;
-    const unsigned count = config->numAttrs;
-    if (recipe->cluster &&
-        !(verdict->internal.shapes[0] =
-              shape_of(recipe, variant, serial, config, &verdict->internal.shape_uses[0])))
-        return false;
-    if (count && special) {
-        if (!own || count + recipe->count > DECIDE_ATTRIBUTE_LIMIT)
-            return false;
-        for (unsigned i = 0; i < count; i++)
-            if (own[i].id < 32 && (special >> own[i].id & 1))
-                return follow_watched(recipe, variant, launch, verdict);
-    }
-    return follow_others(recipe, variant, launch, verdict);
+    unsigned left = config->numAttrs;
+    if (!left || !special)
+        return WAY_OTHERS;
+    if (!own || left + recipe->count > DECIDE_ATTRIBUTE_LIMIT)
+        return WAY_FULL;
+    do {
+        uint32_t id = (own++)->id;
+        if (id < 32 && (special >> id & 1))
+            return WAY_WATCHED;
+    } while (--left);
+    return WAY_OTHERS;
+}
+
+static bool take_shape(const struct decide_recipe *recipe, struct decide_variant *variant,
+                       uint64_t serial, const struct decide_launch *launch,
+                       struct decide_verdict *verdict)
+{
+    verdict->internal.shapes[0] =
+        shape_of(recipe, variant, serial, launch->config, &verdict->internal.shape_uses[0]);
+    return verdict->internal.shapes[0] != NULL;
 }
 
 bool decide_recipe_follow(const struct decide_recipe *recipe, struct decide_variant *variant,
                           uint64_t serial, const struct decide_launch *launch,
                           struct decide_verdict *verdict)
 {
-    return follow(recipe, variant, serial, launch, verdict);
+    if (recipe->cluster && !take_shape(recipe, variant, serial, launch, verdict))
+        return false;
+    switch (way_of(recipe, launch->config)) {
+    case WAY_OTHERS:
+        follow_others(recipe, variant, launch, verdict);
+        return true;
+    case WAY_WATCHED:
+        return follow_watched(recipe, variant, launch, verdict);
+    case WAY_FULL:
+        break;
+    }
+    return false;
 }
 
+static __attribute__((noinline)) void launch_watched(const struct decide_recipe *recipe,
+                                                     struct decide_variant *variant,
+                                                     const struct decide_launch *launch,
+                                                     struct decide_verdict *verdict)
+{
+    if (!follow_watched(recipe, variant, launch, verdict))
+        decide_launch_in_full(launch, verdict);
+}
+
+static __attribute__((noinline)) void
+launch_cluster(const struct decide_recipe *recipe, struct decide_variant *variant, uint64_t serial,
+               const struct decide_launch *launch, struct decide_verdict *verdict)
+{
+    if (!decide_recipe_follow(recipe, variant, serial, launch, verdict))
+        decide_launch_in_full(launch, verdict);
+}
+
+/* All calls are tail calls: a frame here would cost as much as the rest. */
 void decide_recipe_launch(const struct decide_recipe *recipe, struct decide_variant *variant,
                           uint64_t serial, const struct decide_launch *launch,
                           struct decide_verdict *verdict)
 {
-    if (!follow(recipe, variant, serial, launch, verdict))
+    if (recipe->cluster) {
+        launch_cluster(recipe, variant, serial, launch, verdict);
+        return;
+    }
+    switch (way_of(recipe, launch->config)) {
+    case WAY_OTHERS:
+        follow_others(recipe, variant, launch, verdict);
+        break;
+    case WAY_WATCHED:
+        launch_watched(recipe, variant, launch, verdict);
+        break;
+    case WAY_FULL:
         decide_launch_in_full(launch, verdict);
+        break;
+    }
 }
