@@ -11,7 +11,7 @@
 
 #include "report/mapped.h"
 
-enum { TEXT_AT_LEAST = 64 * 1024 * 1024 };
+enum { TEXT_AT_LEAST = 32 * 1024 * 1024 };
 
 /* Where a view comes from. A file is read and not mapped: one that is cut short meanwhile must not
  * kill the reader. */

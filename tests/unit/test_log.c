@@ -131,6 +131,25 @@ static void test_file_is_found_again_when_its_descriptor_was_taken(void **state)
     assert_int_equal(status.st_mode & 07777, 0600);
 }
 
+static void logs_without_standard_streams(void)
+{
+    close(0);
+    close(1);
+    close(2);
+    report_log_start(REPORT_LOG_WARN, in_folder("log"));
+    expect(write(1, "printed", 7) < 0);
+    expect(write(2, "printed", 7) < 0);
+    report_log(REPORT_LOG_WARN, "said");
+}
+
+static void test_file_never_becomes_a_standard_stream(void **state)
+{
+    (void)state;
+    assert_child_succeeds(logs_without_standard_streams);
+    assert_non_null(strstr(read_file("log"), "said"));
+    assert_null(strstr(read_file("log"), "printed"));
+}
+
 static void finds_names_taken(void)
 {
     redirect(STDERR_FILENO, "stderr");
@@ -244,6 +263,7 @@ int main(void)
         TEST(messages_above_the_level_go_to_stderr_and_never_to_stdout),
         TEST(message_is_one_line_whatever_it_quotes),
         TEST(file_is_found_again_when_its_descriptor_was_taken),
+        TEST(file_never_becomes_a_standard_stream),
         TEST(taken_names_and_links_get_a_suffix),
         TEST(stderr_stays_when_the_file_cannot_be_made),
         TEST(message_that_nobody_reads_does_not_kill),

@@ -380,6 +380,23 @@ static void test_made_up_file_does_not_blow_up(void **state)
     json_decref(report);
 }
 
+static void test_counts_beyond_their_tables_are_cut(void **state)
+{
+    (void)state;
+    char error[512];
+    struct report_header header;
+    assert_child_succeeds(leaves_a_file);
+    int descriptor = open(in_folder("file.counters"), O_RDONLY);
+    assert_int_equal(read(descriptor, &header, sizeof header), sizeof header);
+    close(descriptor);
+    for (size_t offset = 0; offset < sizeof header.counts; offset += sizeof(uint32_t)) {
+        struct report_counts counts = header.counts;
+        memset((char *)&counts + offset, 0xff, sizeof(uint32_t));
+        overwrite("file.counters", offsetof(struct report_header, counts), &counts, sizeof counts);
+        assert_true(reads("file.counters", error, sizeof error));
+    }
+}
+
 static void exchange(const char *name, off_t offset, const void *data, void *before, size_t size)
 {
     int descriptor = open(in_folder(name), O_RDONLY);
@@ -438,6 +455,7 @@ int main(void)
         TEST(file_of_another_layout_is_refused),
         TEST(truncated_file_is_read_as_far_as_it_goes),
         TEST(made_up_file_does_not_blow_up),
+        TEST(counts_beyond_their_tables_are_cut),
         TEST(any_damage_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
