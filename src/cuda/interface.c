@@ -66,6 +66,17 @@ _Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v3) == sizeof(struct cuda_kernel_n
                    offsetof(CUDA_KERNEL_NODE_PARAMS_v3, ctx) ==
                        offsetof(struct cuda_kernel_node_params, context),
                "version 3 is laid out as version 2");
+_Static_assert(offsetof(struct cuda_graph_node_params, node.child) ==
+                   offsetof(CUgraphNodeParams, graph.graph),
+               "child graph");
+#endif
+#if CUDA_VERSION >= 12030
+_Static_assert(CUDA_GRAPH_NODE_CONDITIONAL == CU_GRAPH_NODE_TYPE_CONDITIONAL, "conditional");
+_Static_assert(offsetof(struct cuda_graph_node_params, node.conditional.size) ==
+                       offsetof(CUgraphNodeParams, conditional.size) &&
+                   offsetof(struct cuda_graph_node_params, node.conditional.graphs) ==
+                       offsetof(CUgraphNodeParams, conditional.phGraph_out),
+               "conditional node");
 #endif
 
 #define SAME_VALUE(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)

@@ -69,9 +69,20 @@ struct cuda_graph_node_params {
     uint32_t reserved[3];
     union {
         struct cuda_kernel_node_params kernel; /* v3 is laid out as v2 */
+        CUgraph child;                         /* of a child-graph node: the first member */
+        struct {                               /* CUDA 12.3 */
+            uint64_t handle;
+            uint32_t kind, size;
+            CUgraph *graphs; /* size of them, written by the driver */
+        } conditional;
         uint8_t bytes[232];
     } node;
     uint64_t reserved_end;
+};
+
+/* CUgraphNodeType; named CU_GRAPH_NODE_TYPE_CONDITIONAL since 12.3. */
+enum {
+    CUDA_GRAPH_NODE_CONDITIONAL = 13,
 };
 
 /* CUresult values by name where the meaning matters to a fallback. */

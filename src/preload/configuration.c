@@ -85,8 +85,8 @@ void preload_configuration_read(struct preload_configuration *configuration)
     if (mode != NULL) {
         configuration->mode_given = policy_mode_parse(mode, &configuration->mode);
         if (!configuration->mode_given)
-            complain(configuration,
-                     "CUDAPOLICY_MODE=%s: the modes are enforce, observe and off", mode);
+            complain(configuration, "CUDAPOLICY_MODE=%s: the modes are enforce, observe and off",
+                     mode);
     }
     if (level != NULL && !report_log_level_parse(level, &configuration->log_level))
         complain(configuration, "CUDAPOLICY_LOG=%s: the levels are error, warn, info and debug",

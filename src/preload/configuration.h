@@ -28,8 +28,8 @@ struct preload_configuration {
     unsigned complaint_count;
 };
 
-/* Reads the environment with secure_getenv: a set-user-ID program sees none of it. A value that means
- * nothing is a complaint, and the default holds. */
+/* Reads the environment with secure_getenv: a set-user-ID program sees none of it. A value that
+ * means nothing is a complaint, and the default holds. */
 void preload_configuration_read(struct preload_configuration *configuration);
 
 /* Logs what was wrong. */

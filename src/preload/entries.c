@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of entry points as data, and the proof that the assembly's numbers are the types' own. */
+/* The table of entry points as data, and the proof that the assembly's numbers are the types' own.
+ */
 #include "preload/preload.h"
 
 #include <string.h>
@@ -18,8 +19,8 @@ const struct preload_entry_info preload_entry_info[PRELOAD_ENTRY_COUNT] = {
 #include "preload/entries.def"
 };
 
-/* The stubs of the runtime's functions lead to the wrappers until one of them finds that it need not
- * watch any longer. */
+/* The stubs of the runtime's functions lead to the wrappers until one of them finds that it need
+ * not watch any longer. */
 #define RUNTIME(symbol, variant, wrapper, parameters, arguments)                                   \
     int symbol##_slot0 parameters;                                                                 \
     int symbol##_slot1 parameters;                                                                 \

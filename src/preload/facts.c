@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts about devices and libraries for the report, gathered when the process first launches a kernel
- * or creates a stream: before that CUDA may not be initialised, and at exit no CUDA call is made.
+ * Facts about devices and libraries for the report, gathered when the process first launches a
+ * kernel or creates a stream: before that CUDA may not be initialised, and at exit no CUDA call is
+ * made.
  */
 #include "preload/preload.h"
 
@@ -22,8 +23,7 @@ static void device_facts(int index)
     CUdevice device;
     int value;
 
-    if (cuda_driver.cuDeviceGet == NULL ||
-        cuda_driver.cuDeviceGet(&device, index) != CUDA_SUCCESS)
+    if (cuda_driver.cuDeviceGet == NULL || cuda_driver.cuDeviceGet(&device, index) != CUDA_SUCCESS)
         return;
     snprintf(section, sizeof section, "gpu%d", index);
     if (cuda_driver.cuDeviceGetName != NULL &&
@@ -38,8 +38,8 @@ static void device_facts(int index)
 
         report_fact(section, "uuid",
                     "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                    b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
-                    b[12], b[13], b[14], b[15]);
+                    b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+                    b[13], b[14], b[15]);
     }
     if (cuda_driver.cuDeviceGetAttribute != NULL &&
         cuda_driver.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,

@@ -3,12 +3,12 @@
 #define CUDAPOLICY_PRELOAD_LAYOUT_H
 
 /*
- * Numbers that the assembly shares with the C code; entries.c asserts that they agree with the types.
- * Only #define lines here: the assembler reads this file too.
+ * Numbers that the assembly shares with the C code; entries.c asserts that they agree with the
+ * types. Only #define lines here: the assembler reads this file too.
  */
 
-/* Slots of an entry point: each distinct real pointer that is seen for it gets one, and the wrapper of
- * that slot calls that very pointer. */
+/* Slots of an entry point: each distinct real pointer that is seen for it gets one, and the wrapper
+ * of that slot calls that very pointer. */
 #define PRELOAD_SLOTS 6
 #define PRELOAD_DYNAMIC_SLOTS 3     /* 0, 1, 2: pointers that were looked up */
 #define PRELOAD_EXPORT_SLOT 3       /* of a driver function: the exported symbol */

@@ -74,7 +74,8 @@ extern void *const preload_exports[PRELOAD_ENTRY_COUNT][PRELOAD_EXPORT_SLOT_NODE
 extern _Thread_local const void *preload_runtime_caller
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* ---- entries.c -------------------------------------------------------------------------------- */
+/* ---- entries.c --------------------------------------------------------------------------------
+ */
 
 /* The entry with this exported symbol, or PRELOAD_ENTRY_NONE. */
 enum preload_entry preload_entry_by_symbol(const char *symbol);
@@ -84,7 +85,8 @@ static inline enum preload_entry preload_slot_entry(const struct preload_slot *s
     return (enum preload_entry)((size_t)(slot - &preload_slots[0][0]) / PRELOAD_SLOTS);
 }
 
-/* ---- process.c -------------------------------------------------------------------------------- */
+/* ---- process.c --------------------------------------------------------------------------------
+ */
 
 enum preload_state {
     PRELOAD_UNDECIDED,
@@ -92,15 +94,17 @@ enum preload_state {
     PRELOAD_ACTIVE,
 };
 
-/* Reads environment and policy at the first call of the process; afterwards one load. Ends the process
- * with status 78 where CUDAPOLICY_STRICT=1 and the policy has errors. Makes no loader call. */
+/* Reads environment and policy at the first call of the process; afterwards one load. Ends the
+ * process with status 78 where CUDAPOLICY_STRICT=1 and the policy has errors. Makes no loader call.
+ */
 enum preload_state preload_process_state(void);
 
-/* Ends the process with status 78 under CUDAPOLICY_STRICT=1, else says why launches are not reached. */
+/* Ends the process with status 78 under CUDAPOLICY_STRICT=1, else says why launches are not
+ * reached. */
 void preload_not_attached(const char *reason);
 
-/* Facts about the process that need the driver or the loader, for the report: at the first launch or
- * stream, once. */
+/* Facts about the process that need the driver or the loader, for the report: at the first launch
+ * or stream, once. */
 void preload_gather_facts_now(void);
 extern bool preload_facts_wanted __attribute__((visibility("hidden")));
 static inline void preload_gather_facts(void)
@@ -109,7 +113,8 @@ static inline void preload_gather_facts(void)
         preload_gather_facts_now();
 }
 
-/* ---- symbol.c --------------------------------------------------------------------------------- */
+/* ---- symbol.c ---------------------------------------------------------------------------------
+ */
 
 /* dlsym as the next object after this library has it. Calls no allocation of its own. */
 void *preload_next_symbol(void *handle, const char *name);
@@ -130,23 +135,25 @@ struct preload_symbol_answer preload_symbol(void *handle, const char *name, cons
 void *preload_resolve_export(unsigned index, const void *caller)
     __attribute__((visibility("hidden")));
 
-/* ---- resolve.c -------------------------------------------------------------------------------- */
+/* ---- resolve.c --------------------------------------------------------------------------------
+ */
 
-/* Learns the driver's functions from the libcuda that handle stands for; from any loaded one when handle
- * has none. Idempotent. False when there is no driver to learn from. Makes loader calls. */
+/* Learns the driver's functions from the libcuda that handle stands for; from any loaded one when
+ * handle has none. Idempotent. False when there is no driver to learn from. Makes loader calls. */
 bool preload_learn_driver(void *handle);
 
 /* The wrapper that calls real, as entry; real itself when none can. */
 void *preload_wrap(enum preload_entry entry, void *real);
 
-/* What cuGetProcAddress answered for base: the wrapper of the variant whose very pointer it is, else
- * the pointer as it is. */
+/* What cuGetProcAddress answered for base: the wrapper of the variant whose very pointer it is,
+ * else the pointer as it is. */
 void *preload_wrap_answer(const char *base, int version, cuuint64_t flags, void *real);
 
 /* The driver's own pointer for an entry, from its cuGetProcAddress; NULL when it has none. */
 void *preload_canonical(enum preload_entry entry);
 
-/* ---- caller.c --------------------------------------------------------------------------------- */
+/* ---- caller.c ---------------------------------------------------------------------------------
+ */
 
 struct preload_caller {
     const char *library; /* base name, interned; the executable's own name for the main program */
@@ -154,22 +161,23 @@ struct preload_caller {
     bool is_driver;
 };
 
-/* Which object holds an address. First sight of an address: loader call and allocation; afterwards a
- * look-up. The answer stays after an object is unloaded, so a new object at the same address may be
- * taken for the old one. */
+/* Which object holds an address. First sight of an address: loader call and allocation; afterwards
+ * a look-up. The answer stays after an object is unloaded, so a new object at the same address may
+ * be taken for the old one. */
 struct preload_caller preload_caller_of(const void *address);
 
 /* The first caller outside libcudart of a wrapper that was called from caller. */
 const char *preload_library(const void *caller);
 
-/* ---- wrap_*.c --------------------------------------------------------------------------------- */
+/* ---- wrap_*.c ---------------------------------------------------------------------------------
+ */
 
 struct preload_dim3 {
     unsigned x, y, z;
 };
 
-/* Raised by the driver's launch and stream wrappers in C: how the runtime's wrappers learn whether the
- * call that they passed on was seen below. */
+/* Raised by the driver's launch and stream wrappers in C: how the runtime's wrappers learn whether
+ * the call that they passed on was seen below. */
 extern _Thread_local unsigned preload_driver_calls
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -2,9 +2,9 @@
 /*
  * Configuration, start and end of the process.
  *
- * Nothing happens in a process that never asks for a CUDA function: the environment is read at the first
- * such request. The order then: environment, policy, decision engine, report. No loader call is made
- * here, and the one lock is a once that only this file waits on.
+ * Nothing happens in a process that never asks for a CUDA function: the environment is read at the
+ * first such request. The order then: environment, policy, decision engine, report. No loader call
+ * is made here, and the one lock is a once that only this file waits on.
  */
 #include "preload/preload.h"
 
@@ -112,7 +112,8 @@ static void start_report(void)
     preload_configuration_facts(&configuration, policy);
 }
 
-/* The child has its own rank where its launcher gave it one, its own process id, and no counters. */
+/* The child has its own rank where its launcher gave it one, its own process id, and no counters.
+ */
 static void child_after_fork(void)
 {
     struct decide_process process;
@@ -187,7 +188,8 @@ void preload_not_attached(const char *reason)
         _exit(EXIT_STRICT);
 }
 
-/* The last of the process's own code, after every destructor of the program and of CUDA: no CUDA call. */
+/* The last of the process's own code, after every destructor of the program and of CUDA: no CUDA
+ * call. */
 static __attribute__((destructor)) void process_ends(void)
 {
     if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == PRELOAD_ACTIVE)

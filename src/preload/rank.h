@@ -13,10 +13,10 @@ struct preload_rank {
 };
 
 /*
- * Reads the environment with getenv_function (secure_getenv, or a test's own). The innermost launcher
- * wins: RANK where LOCAL_RANK and WORLD_SIZE are set too (torchrun), then OMPI_COMM_WORLD_RANK,
- * PMIX_RANK, PMI_RANK, SLURM_PROCID. A variable that is no number is passed over. The strings are the
- * environment's own. Not for the launch path.
+ * Reads the environment with getenv_function (secure_getenv, or a test's own). The innermost
+ * launcher wins: RANK where LOCAL_RANK and WORLD_SIZE are set too (torchrun), then
+ * OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID. A variable that is no number is passed
+ * over. The strings are the environment's own. Not for the launch path.
  */
 struct preload_rank preload_rank_read(char *(*getenv_function)(const char *name));
 

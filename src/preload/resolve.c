@@ -174,7 +174,8 @@ void *preload_wrap_answer(const char *base, int version, cuuint64_t flags, void 
     if (best != PRELOAD_ENTRY_NONE)
         return preload_wrap(best, real);
     if (known)
-        report_note("warning", "%s, version %d, flags %llu: a variant that is not known; not reached",
-                    base, version, (unsigned long long)flags);
+        report_note("warning",
+                    "%s, version %d, flags %llu: a variant that is not known; not reached", base,
+                    version, (unsigned long long)flags);
     return real;
 }

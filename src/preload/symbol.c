@@ -20,9 +20,9 @@ typedef void *(*symbol_function)(void *handle, const char *name);
 static void *next_dlsym; /* atomic; the same value whoever finds it */
 
 /*
- * dlvsym gives the C library's own dlsym: the oldest version of it is there on every release, so this
- * never takes the failing path, which allocates. That dlsym then finds the next object after this one
- * that has a dlsym of any version, be it another interposer or the C library.
+ * dlvsym gives the C library's own dlsym: the oldest version of it is there on every release, so
+ * this never takes the failing path, which allocates. That dlsym then finds the next object after
+ * this one that has a dlsym of any version, be it another interposer or the C library.
  */
 static symbol_function find_next_dlsym(void)
 {
@@ -133,7 +133,8 @@ void *preload_resolve_export(unsigned index, const void *caller)
                         preload_entry_info[entry].symbol);
         return (void *)symbol_missing;
     }
-    if (state == PRELOAD_ACTIVE && !preload_entry_info[entry].runtime && !preload_learn_driver(NULL))
+    if (state == PRELOAD_ACTIVE && !preload_entry_info[entry].runtime &&
+        !preload_learn_driver(NULL))
         preload_not_attached("the driver's functions cannot be looked up");
     if (state == PRELOAD_ACTIVE) {
         __atomic_store_n(&preload_slots[entry][PRELOAD_EXPORT_SLOT + node].real, real,
@@ -149,7 +150,8 @@ void *preload_resolve_export(unsigned index, const void *caller)
 /* A name that could be in the table. Cheap, since every dlsym of a process comes by. */
 static bool may_be_entry(const char *name)
 {
-    return (name[0] == 'c' && name[1] == 'u') || (name[0] == '_' && strncmp(name, "__cuda", 6) == 0);
+    return (name[0] == 'c' && name[1] == 'u') ||
+           (name[0] == '_' && strncmp(name, "__cuda", 6) == 0);
 }
 
 /* A definition of our own must not show where there was none: look behind it, then where the caller

@@ -3,9 +3,9 @@
 #define CUDAPOLICY_PRELOAD_WRAP_H
 
 /*
- * What every file of wrappers needs: from the rows of its category it makes one function a slot, named
- * symbol_slotN, which the assembly hands out. The function calls the row's wrapper with its slot and the
- * address it was called from.
+ * What every file of wrappers needs: from the rows of its category it makes one function a slot,
+ * named symbol_slotN, which the assembly hands out. The function calls the row's wrapper with its
+ * slot and the address it was called from.
  */
 
 #include "preload/preload.h"

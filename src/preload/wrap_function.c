@@ -124,7 +124,8 @@ static CUresult function_set_attribute(const struct preload_slot *slot, const vo
 
     (void)caller;
     count(slot);
-    decide_function_changed(function);
+    if (result == CUDA_SUCCESS)
+        decide_function_attribute_set(function, (int)attribute, value, -1);
     return result;
 }
 
@@ -137,7 +138,8 @@ static CUresult kernel_set_attribute(const struct preload_slot *slot, const void
 
     (void)caller;
     count(slot);
-    decide_function_changed(kernel);
+    if (result == CUDA_SUCCESS)
+        decide_function_attribute_set(kernel, (int)attribute, value, device);
     return result;
 }
 

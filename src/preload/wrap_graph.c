@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph nodes and executable graphs. The decision engine is told after a call that succeeded, or before
- * one that ends a handle. */
+/* Graph nodes and executable graphs. The decision engine is told after a call that succeeded, or
+ * before one that ends a handle. */
 #include "preload/wrap.h"
 
 #include <string.h>
 
+#include "decide/capture.h"
 #include "decide/decide.h"
 
 /* CUDA_KERNEL_NODE_PARAMS_v1 (CUDA 10.0) is version 2 without the last two members. */
@@ -67,15 +68,54 @@ static CUresult add_kernel_node_v2(const struct preload_slot *slot, const void *
                       node, parameters);
 }
 
+static CUresult add_child_graph_node(const struct preload_slot *slot, const void *caller,
+                                     CUgraphNode *node, CUgraph graph,
+                                     const CUgraphNode *dependencies, size_t dependency_count,
+                                     CUgraph child)
+{
+    CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph) =
+        wrap_real(slot);
+    const CUresult result = real(node, graph, dependencies, dependency_count, child);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_child_graph_added(graph, *node, child);
+    return result;
+}
+
+/* A node of any kind was added. child: what the parameters held before the call. */
+static CUresult any_node_added(const void *caller, CUresult result, CUgraph graph,
+                               const CUgraphNode *node, const struct cuda_graph_node_params *added,
+                               CUgraph child)
+{
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (added->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        decide_node_added(graph, *node, &added->node.kernel, preload_library(caller));
+    else if (added->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        decide_child_graph_added(graph, *node, child);
+    else if (added->type == CUDA_GRAPH_NODE_CONDITIONAL)
+        for (uint32_t i = 0; i < added->node.conditional.size; i++)
+            decide_graph_owned(added->node.conditional.graphs[i], graph);
+    return result;
+}
+
+static CUgraph child_of(const struct cuda_graph_node_params *node)
+{
+    return node != NULL && node->type == CU_GRAPH_NODE_TYPE_GRAPH ? node->node.child : NULL;
+}
+
 static CUresult add_node_v1(const struct preload_slot *slot, const void *caller, CUgraphNode *node,
-                            CUgraph graph, const CUgraphNode *dependencies,
-                            size_t dependency_count, void *parameters)
+                            CUgraph graph, const CUgraphNode *dependencies, size_t dependency_count,
+                            void *parameters)
 {
     CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, void *) = wrap_real(slot);
+    CUgraph child = child_of(parameters);
     const CUresult result = real(node, graph, dependencies, dependency_count, parameters);
 
     count(slot);
-    return node_added(caller, result, graph, node, kernel_of(parameters));
+    return any_node_added(caller, result, graph, node, parameters, child);
 }
 
 static CUresult add_node_v2(const struct preload_slot *slot, const void *caller, CUgraphNode *node,
@@ -84,10 +124,11 @@ static CUresult add_node_v2(const struct preload_slot *slot, const void *caller,
 {
     CUresult (*real)(CUgraphNode *, CUgraph, const CUgraphNode *, const void *, size_t, void *) =
         wrap_real(slot);
+    CUgraph child = child_of(parameters);
     const CUresult result = real(node, graph, dependencies, edges, dependency_count, parameters);
 
     count(slot);
-    return node_added(caller, result, graph, node, kernel_of(parameters));
+    return any_node_added(caller, result, graph, node, parameters, child);
 }
 
 static CUresult kernel_node_set_params_v1(const struct preload_slot *slot, const void *caller,
@@ -153,7 +194,7 @@ static CUresult kernel_node_copy_attributes(const struct preload_slot *slot, con
     (void)caller;
     count(slot);
     if (result == CUDA_SUCCESS)
-        decide_node_attribute_set(to, -1);
+        decide_node_attributes_copied(to, from);
     return result;
 }
 
@@ -304,11 +345,13 @@ static CUresult graph_launch(const struct preload_slot *slot, const void *caller
                              CUgraphExec executable, CUstream stream)
 {
     CUresult (*real)(CUgraphExec, CUstream) = wrap_real(slot);
+    /* Into a stream that captures, a launch adds nodes and replays nothing. */
+    const bool captured = decide_stream_is_capturing(stream, wrap_per_thread(slot));
     const CUresult result = real(executable, stream);
 
     (void)caller;
     count(slot);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS && !captured)
         decide_graph_launched(executable);
     return result;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches. The stubs come here for every function that a rule may match, and while a stream captures.
+ * Launches. The stubs come here for every function that a rule may match, and while a stream
+ * captures.
  *
  * A launch that is not changed is made by the very call that came, with its own arguments.
  */
@@ -15,6 +16,7 @@ struct launch_call {
     void **kernel_params, **extra;
     launch_ex_function launch_ex; /* the real cuLaunchKernelEx of the same variant */
     CUresult result;
+    bool refused; /* the changed launch; the original is made in its place */
 };
 
 /* Decides, and makes the changed launch. False: the caller makes the original one, then calls
@@ -30,14 +32,14 @@ static bool make_changed(const struct preload_slot *slot, const void *caller,
     if (!verdict->change)
         return false;
     if (__builtin_expect(call->launch_ex == NULL, 0)) { /* a driver before CUDA 11.8 */
-        decide_launch_refused(&call->launch, verdict, CUDA_ERROR_NOT_SUPPORTED);
+        call->refused = decide_launch_refused(&call->launch, verdict, CUDA_ERROR_NOT_SUPPORTED);
         return false;
     }
-    call->result = call->launch_ex(&verdict->config, call->launch.function, call->kernel_params,
-                                   call->extra);
+    call->result =
+        call->launch_ex(&verdict->config, call->launch.function, call->kernel_params, call->extra);
     if (call->result == CUDA_SUCCESS)
         decide_launch_accepted(&call->launch, verdict);
-    else if (decide_launch_refused(&call->launch, verdict, call->result))
+    else if ((call->refused = decide_launch_refused(&call->launch, verdict, call->result)))
         return false;
     report_count_launch(verdict->cell, verdict->kind, 1);
     if (__builtin_expect(verdict->kind == REPORT_LAUNCH_CAPTURED, 0) &&
@@ -47,8 +49,10 @@ static bool make_changed(const struct preload_slot *slot, const void *caller,
 }
 
 static inline CUresult after_original(const struct launch_call *call,
-                                      const struct decide_verdict *verdict, CUresult result)
+                                      struct decide_verdict *verdict, CUresult result)
 {
+    if (__builtin_expect(call->refused, 0))
+        decide_launch_repeated(&call->launch, verdict, result);
     report_count_launch(verdict->cell, verdict->kind, 1);
     if (__builtin_expect(verdict->kind == REPORT_LAUNCH_CAPTURED, 0) && result == CUDA_SUCCESS)
         decide_captured(&call->launch, verdict);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetProcAddress in both its forms: the real one answers first, with the same arguments; only a pointer
- * that it gave is ever replaced. */
+/* cuGetProcAddress in both its forms: the real one answers first, with the same arguments; only a
+ * pointer that it gave is ever replaced. */
 #include "preload/wrap.h"
 
 #include "report/log.h"
@@ -13,11 +13,12 @@ static CUresult answer(const void *caller, const char *symbol, void **function, 
 
     if (symbol != NULL && real != NULL && !preload_caller_of(caller).is_driver)
         *function = preload_wrap_answer(symbol, version, flags, real);
-    report_log(REPORT_LOG_DEBUG, "cuGetProcAddress symbol=%s version=%d flags=%llu answer=%s result=%d",
+    report_log(REPORT_LOG_DEBUG,
+               "cuGetProcAddress symbol=%s version=%d flags=%llu answer=%s result=%d",
                symbol != NULL ? symbol : "(null)", version, (unsigned long long)flags,
-               real == NULL          ? "null"
+               real == NULL        ? "null"
                : *function != real ? "wrapped"
-                                     : "pointer",
+                                   : "pointer",
                (int)result);
     return result;
 }
@@ -28,8 +29,7 @@ static CUresult get_proc_address_v1(const struct preload_slot *slot, const void 
 {
     CUresult (*real)(const char *, void **, int, cuuint64_t) = wrap_real(slot);
 
-    return answer(caller, symbol, function, version, flags,
-                  real(symbol, function, version, flags));
+    return answer(caller, symbol, function, version, flags, real(symbol, function, version, flags));
 }
 
 static CUresult get_proc_address_v2(const struct preload_slot *slot, const void *caller,

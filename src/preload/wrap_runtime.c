@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of libcudart. Their stubs note the caller; that is all they are for while the driver's
- * wrappers see what libcudart does. The first calls are watched to find out. A libcudart whose launch
- * went through without a driver wrapper seeing it is not attached: from then on its launches and streams
- * are decided here, with the settings that cannot be refused.
+ * wrappers see what libcudart does. The first calls are watched to find out. A libcudart whose
+ * launch went through without a driver wrapper seeing it is not attached: from then on its launches
+ * and streams are decided here, with the settings that cannot be refused.
  */
 #include "preload/wrap.h"
 
@@ -45,10 +45,10 @@ static bool not_attached(const struct preload_slot *slot)
 /* Nothing more to learn: the stub jumps to the real function. */
 static void stop_watching(const struct preload_slot *slot)
 {
-    __atomic_store_n(&preload_slots[preload_slot_entry(slot)]
-                                   [(slot - &preload_slots[0][0]) % PRELOAD_SLOTS]
-                                       .target,
-                     wrap_real(slot), __ATOMIC_RELEASE);
+    __atomic_store_n(
+        &preload_slots[preload_slot_entry(slot)][(slot - &preload_slots[0][0]) % PRELOAD_SLOTS]
+             .target,
+        wrap_real(slot), __ATOMIC_RELEASE);
 }
 
 static void police(const struct preload_slot *slot)
@@ -61,12 +61,12 @@ static void police(const struct preload_slot *slot)
     if (dladdr1(wrap_real(slot), &information, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL)
         handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     if (handle != NULL) {
-        runtime->launch_ex =
-            (launch_ex_function)preload_next_symbol(handle, "cudaLaunchKernelExC");
+        runtime->launch_ex = (launch_ex_function)preload_next_symbol(handle, "cudaLaunchKernelExC");
         runtime->launch_ex_ptsz =
             (launch_ex_function)preload_next_symbol(handle, "cudaLaunchKernelExC_ptsz");
-        runtime->function_name = (runtime_result(*)(const char **, const void *))preload_next_symbol(
-            handle, "cudaFuncGetName");
+        runtime->function_name =
+            (runtime_result(*)(const char **, const void *))preload_next_symbol(handle,
+                                                                                "cudaFuncGetName");
         dlclose(handle);
     }
     __atomic_store_n(&runtime->attachment, NOT_ATTACHED, __ATOMIC_RELEASE);
@@ -77,7 +77,8 @@ static void police(const struct preload_slot *slot)
     report_log_once(REPORT_LOG_WARN, "a libcudart is not attached at the driver; see the report");
 }
 
-/* While a call is watched, the driver's stubs take the long way, which raises preload_driver_calls. */
+/* While a call is watched, the driver's stubs take the long way, which raises preload_driver_calls.
+ */
 static unsigned begin_watching(void)
 {
     report_gate_raise();
@@ -140,9 +141,9 @@ static runtime_result runtime_launch_any(const struct preload_slot *slot, const 
     unsigned before;
 
     if (not_attached(slot)) {
-        const CUlaunchConfig config = {grid.x,  grid.y,  grid.z, block.x,
-                                       block.y, block.z, (unsigned)shared_memory, stream,
-                                       NULL,    0};
+        const CUlaunchConfig config = {
+            grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared_memory,
+            stream, NULL,   0};
 
         if (shared_memory <= UINT32_MAX &&
             make_changed(slot, &config, function, arguments, cooperative, &result))

@@ -22,8 +22,8 @@ static CUresult call_creation(const struct creation *creation, CUstream *stream,
     return creation->plain(stream, flags);
 }
 
-/* A rule's priority is given at creation, so that the stream answers with it; when the driver refuses
- * that, the stream is created as the program asked. */
+/* A rule's priority is given at creation, so that the stream answers with it; when the driver
+ * refuses that, the stream is created as the program asked. */
 static CUresult create(const struct preload_slot *slot, const void *caller, CUstream *stream,
                        unsigned flags, int priority, bool priority_given,
                        const struct creation *creation)
@@ -31,6 +31,7 @@ static CUresult create(const struct preload_slot *slot, const void *caller, CUst
     const struct decide_stream_request request = {.flags = flags,
                                                   .priority = priority,
                                                   .priority_given = priority_given,
+                                                  .green = creation->green != NULL,
                                                   .library = preload_library(caller)};
     CUresult result;
     int wanted;
@@ -74,8 +75,8 @@ static CUresult stream_create_green(const struct preload_slot *slot, const void 
     return create(slot, caller, stream, flags, priority, true, &creation);
 }
 
-/* The registry forgets the stream first: the handle may serve another stream as soon as the real call
- * has begun. */
+/* The registry forgets the stream first: the handle may serve another stream as soon as the real
+ * call has begun. */
 static CUresult stream_destroy(const struct preload_slot *slot, const void *caller, CUstream stream)
 {
     CUresult (*real)(CUstream) = wrap_real(slot);
@@ -109,7 +110,7 @@ static CUresult stream_copy_attributes(const struct preload_slot *slot, const vo
     (void)caller;
     report_count_entry(preload_slot_entry(slot));
     if (result == CUDA_SUCCESS)
-        decide_stream_attribute_set(to, wrap_per_thread(slot), -1);
+        decide_stream_attributes_copied(to, from, wrap_per_thread(slot));
     return result;
 }
 
