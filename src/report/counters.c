@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "report/mapped.h"
 #include "report/report.h"
@@ -15,15 +18,11 @@ enum {
 
 _Thread_local struct report_shard *report_shard;
 
-/* What a thread knows of its shard besides. */
-static _Thread_local struct {
-    bool shares;     /* counts into the shared shard, atomically */
-    bool registered; /* its end is watched */
-    bool ended;
-    uint32_t number;
-} thread;
+/* The calling thread counts into the shared shard, atomically. */
+static _Thread_local bool shares;
 
-static bool in_use[REPORT_SHARD_LIMIT];
+/* By shard: the thread that counts into it, 0 when nobody ever did. */
+static pid_t owners[REPORT_SHARD_LIMIT];
 static uint32_t reserved_cells;
 
 /* Serves when there is no address space for an image: threads have somewhere to count. Nobody reads
@@ -50,50 +49,41 @@ bool report_counters_reserve(uint32_t cells)
         target *= 2;
     if (target > REPORT_CELL_LIMIT)
         target = REPORT_CELL_LIMIT;
-    in_use[REPORT_SHARED_SHARD] = true;
-    for (uint32_t number = 0; number < REPORT_SHARD_LIMIT; number++) {
-        /* Those given back as well: the report reads them, and reading a page that a full tmpfs has
-         * no room for kills like writing. */
-        if ((in_use[number] || number < report_counts.shards) &&
-            !report_image_reserve_shard(number, shard_bytes(target)))
+    for (uint32_t number = 0; number < report_counts.shards; number++) {
+        if (!report_image_reserve_shard(number, shard_bytes(target)))
             return false;
     }
+    if (!report_image_reserve_shard(REPORT_SHARED_SHARD, shard_bytes(target)))
+        return false;
     reserved_cells = target;
     return true;
 }
 
-/* At the end of a thread its shard is free for another. Counts that destructors which run later
- * make go to the shared shard: nothing would give a second claim back. */
-static void give_back(void *unused)
+/*
+ * Whether a thread of this process has ended. Asked when another one needs a shard, because every
+ * way to be told of the end has a price: a key's destructor is a symbol newer than the oldest glibc
+ * that must load this, and __cxa_thread_atexit_impl waits for the loader's lock, whose holder may
+ * be a constructor that waits for this thread. A number that was given to a new thread meanwhile
+ * reads as alive, which costs a shard and no count.
+ */
+static bool has_ended(pid_t thread)
 {
-    (void)unused;
-    thread.ended = true;
-    if (report_shard == NULL)
-        return;
-    report_shard = NULL;
-    report_lock();
-    in_use[thread.number] = false;
-    report_unlock();
+    return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
-
-/* Not a key of pthread_key_create, whose symbol version is newer than the oldest glibc that must
- * load this; C++ runtimes use the same function for their thread-local destructors. It takes the
- * loader's lock, so none of ours may be held. */
-extern int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *dso_symbol);
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 /* A shard of the thread's own, the lowest that is free, so that few pages are ever touched; NULL
  * when there is none. */
 static struct report_shard *claim(void)
 {
+    pid_t self = (pid_t)syscall(SYS_gettid);
     uint32_t number = 0;
-    while (number < REPORT_SHARED_SHARD && in_use[number])
+    while (number < REPORT_SHARED_SHARD && owners[number] != 0 && owners[number] != self &&
+           !has_ended(owners[number]))
         number++;
     if (number == REPORT_SHARED_SHARD ||
         !report_image_reserve_shard(number, shard_bytes(reserved_cells)))
         return NULL;
-    in_use[number] = true;
-    thread.number = number;
+    owners[number] = self;
     if (report_counts.shards <= number)
         report_counts.shards = number + 1;
     report_image_publish();
@@ -107,7 +97,7 @@ static struct report_shard *first_launch(void)
     report_lock();
     bool made = report_tables_make();
     report_image_settle();
-    if (made && !thread.ended)
+    if (made)
         shard = claim();
     report_unlock();
     return shard;
@@ -117,15 +107,11 @@ struct report_shard *report_thread_shard(void)
 {
     if (report_shard != NULL)
         return report_shard;
-    if (thread.shares)
+    if (shares)
         return shared_shard();
     int error_number = errno;
-    if (!thread.registered) {
-        thread.registered = true;
-        __cxa_thread_atexit_impl(give_back, NULL, &__dso_handle);
-    }
     struct report_shard *shard = first_launch();
-    thread.shares = shard == NULL;
+    shares = shard == NULL;
     report_shard = shard;
     errno = error_number;
     return shard == NULL ? shared_shard() : shard;
@@ -179,9 +165,8 @@ void report_gate_lower(void)
 void report_counters_after_fork(void)
 {
     report_shard = NULL;
-    thread.shares = false;
-    for (uint32_t number = 0; number < REPORT_SHARD_LIMIT; number++)
-        in_use[number] = false;
+    shares = false;
+    memset(owners, 0, sizeof owners);
     uint32_t cells = reserved_cells;
     reserved_cells = 0;
     if (report_image != NULL && cells != 0)

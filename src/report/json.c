@@ -151,9 +151,10 @@ static bool add_members(json_t *report, struct report_view *view,
                         const struct report_setting_sum *sums, size_t count)
 {
     bool ended = view->header.process.end_time != 0;
+    bool complete = ended && !view->partial && !view->truncated;
     int failed = json_object_set_new(report, "format", json_string("cudapolicy report"));
     failed |= json_object_set_new(report, "schema", json_integer(REPORT_JSON_SCHEMA));
-    failed |= json_object_set_new(report, "complete", json_boolean(ended && !view->truncated));
+    failed |= json_object_set_new(report, "complete", json_boolean(complete));
     failed |= json_object_set_new(report, "partial", json_boolean(view->partial));
     failed |= json_object_set_new(report, "process", process_json(view));
     failed |= json_object_set_new(report, "mode", mode_json(view));

@@ -98,8 +98,8 @@ void report_start(const struct report_start *start);
 /* The shard of the calling thread; at the first call of the process the file is created and mapped
  * (path + ".counters", O_EXCL, O_NOFOLLOW, 0600, with a suffix on collision), at the first call of
  * a thread a shard is claimed. Never NULL: when no file can be made, private memory serves and a
- * warning is given once; when not even that, a static shard serves that nobody reads. The thread's
- * exit gives the shard back for reuse, its counts stay.
+ * warning is given once; when not even that, a static shard serves that nobody reads. The shard
+ * of a thread that has ended is used again, its counts stay.
  * Allocates and locks at these first calls only; afterwards it may be called on the launch path. */
 struct report_shard *report_thread_shard(void);
 
