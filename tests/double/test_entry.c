@@ -113,6 +113,10 @@ static void functions_that_no_test_needs_are_found_but_not_supported(void **stat
     EXPECT_ERROR(CUDA_ERROR_NOT_SUPPORTED, create(NULL));
     assert_null(resolve("cuTexObjectCreate", 4000, 0));
     assert_null(resolve("cuKernelGetParamCount", 13000, 0));
+    /* A newer form that is not there must not be answered with the older one. */
+    recording_driver_configure("VERSION", "13050");
+    assert_ptr_equal(resolve("cuLaunchHostFunc", 13000, 2), exported("cuLaunchHostFunc_ptsz"));
+    assert_ptr_equal(resolve("cuLaunchHostFunc", 13010, 0), (void *)create);
 }
 
 static void resolved_pointers_can_differ_from_exported_ones(void **state)

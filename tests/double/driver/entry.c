@@ -117,11 +117,12 @@ static const struct function *newest(const char *name, int version, enum variant
     return best;
 }
 
-static bool is_absent(const char *name, int version)
+/* Whether a real driver has a variant newer than `than` that we lack. */
+static bool is_absent(const char *name, int version, int than)
 {
     for (size_t i = 0; i < ABSENT_COUNT; i++)
-        if (strcmp(absent[i].name, name) == 0 && absent[i].version <= version &&
-            absent[i].version <= configuration.version)
+        if (absent[i].version > than && absent[i].version <= version &&
+            absent[i].version <= configuration.version && strcmp(absent[i].name, name) == 0)
             return true;
     return false;
 }
@@ -165,11 +166,10 @@ static CUresult resolve(struct call *call, const char *name, void **pointer, int
         if (found == NULL)
             found = newest(name, version, VARIANT_PLAIN, &known);
     }
-    bool stub = false;
-    if (found == NULL && !known && !configuration_lists(configuration.hide, name))
-        stub = is_absent(name, version);
+    bool stub = !configuration_lists(configuration.hide, name) &&
+                is_absent(name, version, found == NULL ? 0 : found->version);
     *pointer = stub ? (void *)not_supported : NULL;
-    if (found != NULL)
+    if (!stub && found != NULL)
         *pointer = function_pointer(found);
     CUdriverProcAddressQueryResult answer = CU_GET_PROC_ADDRESS_SUCCESS;
     if (*pointer == NULL)
@@ -177,8 +177,8 @@ static CUresult resolve(struct call *call, const char *name, void **pointer, int
                        : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     if (status != NULL)
         *status = answer;
-    const char *text = stub ? "stub" : "null";
-    call_add(call, "answer=%s status=%d", found == NULL ? text : found->symbol, (int)answer);
+    const char *text = found == NULL ? "null" : found->symbol;
+    call_add(call, "answer=%s status=%d", stub ? "stub" : text, (int)answer);
     return *pointer != NULL || name[0] == '\0' ? CUDA_SUCCESS
                                                : (CUresult)configuration.unknown_name_result;
 }

@@ -312,7 +312,7 @@ CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx,
 }
 #endif
 
-#if CUDA_VERSION >= 12090
+#if CUDA_VERSION >= 13000
 CUresult CUDAAPI cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
 {
     struct call call = green_call(__func__, greenCtx, greenCtxId);

@@ -130,20 +130,13 @@ static cudaError_t get_properties(struct cudaDeviceProp *prop, int device)
     return runtime_end(error);
 }
 
-/* libcudart.so.12 exports two names, and its headers rename the one to the other: whichever of them
- * the headers at hand do not declare is declared here. */
+/* libcudart.so.12 exports two names, and its headers rename the one to the other. */
 #undef cudaGetDeviceProperties
-#ifdef RUNTIME_SHARED
+#if RUNTIME_MAJOR == 12 && CUDART_VERSION >= 13000
 #pragma GCC visibility push(default)
-#else
-#pragma GCC visibility push(hidden)
-#endif
-#if CUDART_VERSION < 13000
-cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
-#else
 cudaError_t CUDARTAPI cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device);
-#endif
 #pragma GCC visibility pop
+#endif
 
 #if RUNTIME_MAJOR == 12
 cudaError_t CUDARTAPI cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device)
