@@ -172,8 +172,10 @@ static struct decide_plan *plan_for(const struct decide_kernel *kernel, const ch
 static uint32_t report_number(const struct decide_kernel *kernel, const char *library)
 {
     struct kernel_name name = {0};
-    struct report_kernel_info info = {
-        .mangled = "", .name = "(unknown)", .signature = "", .library = library ? library : ""};
+    struct report_kernel_info info = {.mangled = "(unknown)",
+                                      .name = "(unknown)",
+                                      .signature = "(unknown)",
+                                      .library = library ? library : ""};
     if (kernel->mangled && kernel_name_make(kernel->mangled, &name)) {
         info.mangled = name.mangled;
         info.name = name.name;
