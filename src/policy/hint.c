@@ -30,7 +30,7 @@ static bool same_folded(const char *left, const char *right)
 }
 
 /* suggest_nearest() allows one edit for three bytes of the word. A candidate whose length differs
- * by more cannot be near; leaving it out saves nine tenths of the work on a file full of mistakes.
+ * by more cannot be near; leaving it out saves most of the work on a file full of mistakes.
  */
 static const char *nearest_of_similar_length(const char *word, const char *const *candidates,
                                              size_t count)
