@@ -134,7 +134,7 @@ static void test_running_process_is_read_and_takes_another_mode(void **state)
     assert_int_equal(pipe(done), 0);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(110);
         waits_after_launching();
         _exit(0);
     }

@@ -121,10 +121,10 @@ static void forks_beside_busy_threads(void)
     start_report(in_folder("report.json"));
     for (size_t i = 0; i < 3; i++)
         expect(pthread_create(&threads[i], NULL, keep_the_lock_busy, NULL) == 0);
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < 60; i++) {
         pid_t child = fork();
         if (child == 0) {
-            alarm(30); /* a lock that nobody gives back ends here */
+            alarm(100); /* a lock that nobody gives back ends here */
             report_after_fork(in_folder("child.json"));
             uint32_t kernel = enter_kernel("_Z5childv"), seen = enter_kernel("_Z6kernel3v");
             expect(kernel != 0 && seen != 0 && kernel != seen);

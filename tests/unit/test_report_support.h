@@ -97,7 +97,7 @@ static inline int run_child(void (*scenario)(void))
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(110);
         scenario();
         _exit(0);
     }
