@@ -218,7 +218,7 @@ static bool mode_is_known(void)
     const char *variable = getenv("CUDAPOLICY_MODE");
     enum policy_mode mode;
 
-    if (variable == NULL || policy_mode_parse(variable, &mode)) {
+    if (variable == NULL || variable[0] == '\0' || policy_mode_parse(variable, &mode)) {
         return true;
     }
     command_error("CUDAPOLICY_MODE: '%s' is no mode: enforce, observe or off", variable);
