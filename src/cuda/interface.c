@@ -71,7 +71,7 @@ _Static_assert(offsetof(struct cuda_graph_node_params, node.child) ==
                "child graph");
 #endif
 #if CUDA_VERSION >= 12030
-_Static_assert(CUDA_GRAPH_NODE_CONDITIONAL == CU_GRAPH_NODE_TYPE_CONDITIONAL, "conditional");
+_Static_assert((int)CUDA_GRAPH_NODE_CONDITIONAL == (int)CU_GRAPH_NODE_TYPE_CONDITIONAL, "type");
 _Static_assert(offsetof(struct cuda_graph_node_params, node.conditional.size) ==
                        offsetof(CUgraphNodeParams, conditional.size) &&
                    offsetof(struct cuda_graph_node_params, node.conditional.graphs) ==
