@@ -5,7 +5,8 @@
 /*
  * The short table at the end of a run: what each rule did, and which rules matched nothing. Made
  * from a report of any origin: members that are missing or of another type read as 0 or "". Not for
- * the launch path.
+ * the launch path, nor for the preloaded library: the part of jansson that reads, which this needs,
+ * is not position-independent in Debian's static archive.
  */
 
 #include <stdbool.h>

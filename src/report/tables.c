@@ -237,8 +237,7 @@ uint32_t report_kernel(const struct report_kernel_info *info)
     return kernel;
 }
 
-/* Moves an extent to value when value lies beyond it (is `than` it). Nearly always it does not,
- * which costs a load and a comparison. */
+/* Moves an extent to value while value lies beyond it (is `than` it). */
 #define WIDEN(extent, than, value)                                                                 \
     do {                                                                                           \
         __typeof__(extent) seen_ = __atomic_load_n(&(extent), __ATOMIC_RELAXED);                   \
@@ -248,8 +247,8 @@ uint32_t report_kernel(const struct report_kernel_info *info)
             ;                                                                                      \
     } while (0)
 
-static void widen(struct report_kernel_row *row, uint64_t grid_blocks, uint32_t block_threads,
-                  uint32_t shared_memory)
+static __attribute__((noinline)) void widen(struct report_kernel_row *row, uint64_t grid_blocks,
+                                            uint32_t block_threads, uint32_t shared_memory)
 {
     WIDEN(row->grid_blocks_least, <, grid_blocks);
     WIDEN(row->grid_blocks_most, >, grid_blocks);
@@ -259,20 +258,36 @@ static void widen(struct report_kernel_row *row, uint64_t grid_blocks, uint32_t 
     WIDEN(row->shared_memory_most, >, shared_memory);
 }
 
-void report_kernel_shape(uint32_t kernel, uint64_t grid_blocks, uint32_t block_threads,
-                         uint32_t shared_memory)
+#define WITHIN(extent, value)                                                                      \
+    ((value) >= __atomic_load_n(&row->extent##_least, __ATOMIC_RELAXED) &&                         \
+     (value) <= __atomic_load_n(&row->extent##_most, __ATOMIC_RELAXED))
+
+static __attribute__((noinline)) void widen_before_settled(uint32_t kernel, uint64_t grid_blocks,
+                                                           uint32_t block_threads,
+                                                           uint32_t shared_memory)
 {
-    if (kernel >= REPORT_KERNEL_LIMIT)
-        return;
-    if (__builtin_expect(__atomic_load_n(&report_image_settled, __ATOMIC_ACQUIRE), 1)) {
-        if (report_image != NULL)
-            widen(kernel_row(kernel), grid_blocks, block_threads, shared_memory);
-        return;
-    }
+    int error_number = errno;
     report_lock();
     if (report_tables_make() && kernel < report_counts.kernels)
         widen(kernel_row(kernel), grid_blocks, block_threads, shared_memory);
     report_unlock();
+    errno = error_number;
+}
+
+/* Nearly always the shape was seen before: six comparisons and no store. */
+void report_kernel_shape(uint32_t kernel, uint64_t grid_blocks, uint32_t block_threads,
+                         uint32_t shared_memory)
+{
+    if (__builtin_expect(!__atomic_load_n(&report_image_settled, __ATOMIC_ACQUIRE), 0)) {
+        widen_before_settled(kernel, grid_blocks, block_threads, shared_memory);
+        return;
+    }
+    if (kernel >= REPORT_KERNEL_LIMIT || report_image == NULL)
+        return;
+    struct report_kernel_row *row = kernel_row(kernel);
+    if (!WITHIN(grid_blocks, grid_blocks) || !WITHIN(block_threads, block_threads) ||
+        !WITHIN(shared_memory, shared_memory))
+        widen(row, grid_blocks, block_threads, shared_memory);
 }
 
 static uint32_t enter_cell(const struct report_cell_row *row)
