@@ -10,31 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    CACHE_BITS = 11,
-};
+struct preload_cached_caller preload_callers[1 << PRELOAD_CALLER_BITS];
 
-struct library {
-    struct library *next;
-    bool is_runtime, is_driver;
-    char name[];
-};
-
-/* Direct-mapped: written library first, address last; read address, library, address. */
-struct cached {
-    const void *address;
-    const struct library *library;
-};
-static struct cached cache[1 << CACHE_BITS];
-
-static struct library *libraries; /* never freed: reports and rules point to the names */
+static struct preload_library *libraries; /* never freed: reports and rules point to the names */
 static pthread_mutex_t libraries_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static size_t cache_index(const void *address)
-{
-    return (size_t)(((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >>
-                    (64 - CACHE_BITS));
-}
 
 static const char *base_name(const char *path)
 {
@@ -49,9 +28,9 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /* Outside every loader call. */
-static const struct library *intern(const char *name)
+static const struct preload_library *intern(const char *name)
 {
-    struct library *library;
+    struct preload_library *library;
 
     pthread_mutex_lock(&libraries_lock);
     for (library = libraries; library != NULL; library = library->next)
@@ -72,7 +51,7 @@ static const struct library *intern(const char *name)
 }
 
 /* The main program is known to the loader by its argv[0], which a program may choose freely. */
-static const struct library *find(const void *address)
+static const struct preload_library *find(const void *address)
 {
     char path[PATH_MAX];
     Dl_info information;
@@ -90,36 +69,16 @@ static const struct library *find(const void *address)
     return intern(base_name(path));
 }
 
-struct preload_caller preload_caller_of(const void *address)
+const struct preload_library *preload_library_first_seen(const void *address)
 {
-    struct cached *cached = &cache[cache_index(address)];
-    const struct library *library = NULL;
+    static const struct preload_library unknown;
+    struct preload_cached_caller *cached = preload_cached_caller(address);
+    const struct preload_library *library = find(address);
 
-    if (__atomic_load_n(&cached->address, __ATOMIC_ACQUIRE) == address) {
-        library = __atomic_load_n(&cached->library, __ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&cached->address, __ATOMIC_RELAXED) != address)
-            library = NULL;
-    }
-    if (library == NULL) {
-        library = find(address);
-        if (library == NULL)
-            return (struct preload_caller){.library = ""};
-        __atomic_store_n(&cached->address, NULL, __ATOMIC_RELEASE);
-        __atomic_store_n(&cached->library, library, __ATOMIC_RELEASE);
-        __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
-    }
-    return (struct preload_caller){
-        .library = library->name,
-        .is_runtime = library->is_runtime,
-        .is_driver = library->is_driver,
-    };
-}
-
-const char *preload_library(const void *caller)
-{
-    struct preload_caller found = preload_caller_of(caller);
-
-    if (found.is_runtime && preload_runtime_caller != NULL)
-        found = preload_caller_of(preload_runtime_caller);
-    return found.library;
+    if (library == NULL)
+        return &unknown; /* out of memory */
+    __atomic_store_n(&cached->address, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&cached->library, library, __ATOMIC_RELEASE);
+    __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
+    return library;
 }

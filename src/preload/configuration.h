@@ -17,7 +17,6 @@ struct preload_configuration {
     enum policy_mode mode;
     bool strict; /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
-    unsigned policy_warnings;
     enum report_log_level log_level;
     char log_path[PATH_MAX];    /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
     char report_path[PATH_MAX]; /* CUDAPOLICY_REPORT, expanded; "": none */

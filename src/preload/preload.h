@@ -155,19 +155,57 @@ void *preload_canonical(enum preload_entry entry);
 /* ---- caller.c ---------------------------------------------------------------------------------
  */
 
-struct preload_caller {
-    const char *library; /* base name, interned; the executable's own name for the main program */
-    bool is_runtime;     /* a shared libcudart */
+/* An object that made calls. Interned and never freed: reports and rules point to the names. */
+struct preload_library {
+    struct preload_library *next;
+    bool is_runtime; /* a shared libcudart */
     bool is_driver;
+    char name[]; /* base name; the executable's own for the main program; "": no object */
 };
 
+/* Callers seen, direct-mapped. Written library before address, read address, library, address. */
+#define PRELOAD_CALLER_BITS 11
+struct preload_cached_caller {
+    const void *address;
+    const struct preload_library *library;
+};
+extern struct preload_cached_caller preload_callers[1 << PRELOAD_CALLER_BITS]
+    __attribute__((visibility("hidden")));
+
+static inline struct preload_cached_caller *preload_cached_caller(const void *address)
+{
+    return &preload_callers[((uint64_t)(uintptr_t)address * PRELOAD_PASS_MULTIPLIER) >>
+                            (64 - PRELOAD_CALLER_BITS)];
+}
+
+const struct preload_library *preload_library_first_seen(const void *address)
+    __attribute__((visibility("hidden")));
+
 /* Which object holds an address. First sight of an address: loader call and allocation; afterwards
- * a look-up. The answer stays after an object is unloaded, so a new object at the same address may
- * be taken for the old one. */
-struct preload_caller preload_caller_of(const void *address);
+ * a look-up, on the launch path too. The answer stays after an object is unloaded, so a new object
+ * at the same address may be taken for the old one. */
+static inline const struct preload_library *preload_library_at(const void *address)
+{
+    struct preload_cached_caller *cached = preload_cached_caller(address);
+
+    if (__builtin_expect(__atomic_load_n(&cached->address, __ATOMIC_ACQUIRE) == address, 1)) {
+        const struct preload_library *library = __atomic_load_n(&cached->library, __ATOMIC_ACQUIRE);
+
+        if (__builtin_expect(__atomic_load_n(&cached->address, __ATOMIC_RELAXED) == address, 1))
+            return library;
+    }
+    return preload_library_first_seen(address);
+}
 
 /* The first caller outside libcudart of a wrapper that was called from caller. */
-const char *preload_library(const void *caller);
+static inline const char *preload_library(const void *caller)
+{
+    const struct preload_library *library = preload_library_at(caller);
+
+    if (library->is_runtime && preload_runtime_caller != NULL)
+        library = preload_library_at(preload_runtime_caller);
+    return library->name;
+}
 
 /* ---- wrap_*.c ---------------------------------------------------------------------------------
  */

@@ -31,6 +31,8 @@ static int state = PRELOAD_UNDECIDED; /* atomic */
 static struct preload_configuration configuration;
 static const struct policy *policy;
 
+/* Warnings are what `check` and `run` are for: here, once for each process of a job, they would
+ * drown what else is said. */
 static void print_diagnostics(struct policy_diagnostics *diagnostics)
 {
     char *text = NULL;
@@ -45,28 +47,30 @@ static void print_diagnostics(struct policy_diagnostics *diagnostics)
         end = strchr(line, '\n');
         if (end != NULL)
             *end++ = '\0';
-        report_log(diagnostics->error_count > 0 ? REPORT_LOG_ERROR : REPORT_LOG_WARN, "%s", line);
+        report_log(diagnostics->error_count > 0 ? REPORT_LOG_ERROR : REPORT_LOG_INFO, "%s", line);
     }
     free(text);
 }
 
-static const struct policy *load_policy(void)
+static const struct policy *load_policy(struct policy_diagnostics *diagnostics)
 {
     static const char no_rules[] = "[policy]\nversion = 1\n";
-    struct policy_diagnostics diagnostics;
     struct policy *loaded;
 
-    policy_diagnostics_init(&diagnostics);
     if (configuration.policy_path != NULL)
-        loaded = policy_load(configuration.policy_path, &diagnostics);
+        loaded = policy_load(configuration.policy_path, diagnostics);
     else
-        loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", &diagnostics);
-    print_diagnostics(&diagnostics);
-    for (size_t i = 0; i < diagnostics.count; i++)
-        if (loaded != NULL)
-            configuration.policy_warnings++;
-    policy_diagnostics_release(&diagnostics);
+        loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", diagnostics);
+    print_diagnostics(diagnostics);
     return loaded;
+}
+
+static void note_diagnostics(const struct policy_diagnostics *diagnostics)
+{
+    for (size_t i = 0; i < diagnostics->count; i++)
+        report_note(diagnostics->items[i].severity == POLICY_ERROR ? "error" : "warning",
+                    "%s:%u:%u: %s", diagnostics->file, diagnostics->items[i].place.line,
+                    diagnostics->items[i].place.column, diagnostics->items[i].message);
 }
 
 static struct decide_process process_for_decisions(void)
@@ -128,6 +132,7 @@ static void child_after_fork(void)
 
 static enum preload_state start(void)
 {
+    struct policy_diagnostics diagnostics;
     struct decide_process process;
 
     preload_configuration_read(&configuration);
@@ -139,7 +144,8 @@ static enum preload_state start(void)
     report_log_start(configuration.log_level,
                      configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
     preload_configuration_complain(&configuration);
-    policy = load_policy();
+    policy_diagnostics_init(&diagnostics);
+    policy = load_policy(&diagnostics);
     if (policy == NULL) {
         if (configuration.strict)
             _exit(EXIT_STRICT);
@@ -151,6 +157,8 @@ static enum preload_state start(void)
     if (!configuration.mode_given)
         configuration.mode = policy->mode;
     start_report();
+    note_diagnostics(&diagnostics);
+    policy_diagnostics_release(&diagnostics);
     process = process_for_decisions();
     decide_start(policy, &process, configuration.mode);
     if (pthread_atfork(NULL, NULL, child_after_fork) != 0)

@@ -172,7 +172,7 @@ struct preload_symbol_answer preload_symbol(void *handle, const char *name, cons
     if (handle == RTLD_NEXT || name == NULL || !may_be_entry(name))
         return answer;
     entry = preload_entry_by_symbol(name);
-    if (entry == PRELOAD_ENTRY_NONE || preload_caller_of(caller).is_driver)
+    if (entry == PRELOAD_ENTRY_NONE || preload_library_at(caller)->is_driver)
         return answer;
 
     real = preload_next_symbol(handle, name);

@@ -13,6 +13,7 @@ typedef CUresult (*launch_ex_function)(const CUlaunchConfig *, CUfunction, void 
 
 struct launch_call {
     struct decide_launch launch;
+    enum preload_entry entry;
     void **kernel_params, **extra;
     launch_ex_function launch_ex; /* the real cuLaunchKernelEx of the same variant */
     CUresult result;
@@ -21,10 +22,10 @@ struct launch_call {
 
 /* Decides, and makes the changed launch. False: the caller makes the original one, then calls
  * after_original. */
-static bool make_changed(const struct preload_slot *slot, const void *caller,
-                         struct launch_call *call, struct decide_verdict *verdict)
+static bool make_changed(const void *caller, struct launch_call *call,
+                         struct decide_verdict *verdict)
 {
-    report_count_entry(preload_slot_entry(slot));
+    report_count_entry(call->entry);
     preload_driver_calls++;
     preload_gather_facts();
     call->launch.library = preload_library(caller);
@@ -65,10 +66,10 @@ static inline launch_ex_function launch_ex_of(bool per_thread)
 }
 
 static inline __attribute__((always_inline)) CUresult
-launch_kernel(const struct preload_slot *slot, const void *caller, CUfunction function,
-              unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-              unsigned block_z, unsigned shared_memory, CUstream stream, void **kernel_params,
-              void **extra)
+launch_kernel(enum preload_variant variant, const struct preload_slot *slot, const void *caller,
+              CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_memory,
+              CUstream stream, void **kernel_params, void **extra)
 {
     CUresult (*real)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                      unsigned, CUstream, void **, void **) = wrap_real(slot);
@@ -78,13 +79,14 @@ launch_kernel(const struct preload_slot *slot, const void *caller, CUfunction fu
     struct launch_call call = {
         .launch = {.function = function,
                    .config = &config,
-                   .per_thread_default = wrap_per_thread(slot)},
+                   .per_thread_default = variant == PRELOAD_PTSZ},
+        .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
         .extra = extra,
-        .launch_ex = launch_ex_of(wrap_per_thread(slot)),
+        .launch_ex = launch_ex_of(variant == PRELOAD_PTSZ),
     };
 
-    if (make_changed(slot, caller, &call, &verdict))
+    if (make_changed(caller, &call, &verdict))
         return call.result;
     return after_original(&call, &verdict,
                           real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
@@ -92,10 +94,10 @@ launch_kernel(const struct preload_slot *slot, const void *caller, CUfunction fu
 }
 
 static inline __attribute__((always_inline)) CUresult
-launch_cooperative(const struct preload_slot *slot, const void *caller, CUfunction function,
-                   unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned shared_memory, CUstream stream,
-                   void **kernel_params)
+launch_cooperative(enum preload_variant variant, const struct preload_slot *slot,
+                   const void *caller, CUfunction function, unsigned grid_x, unsigned grid_y,
+                   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                   unsigned shared_memory, CUstream stream, void **kernel_params)
 {
     CUresult (*real)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                      unsigned, CUstream, void **) = wrap_real(slot);
@@ -106,12 +108,13 @@ launch_cooperative(const struct preload_slot *slot, const void *caller, CUfuncti
         .launch = {.function = function,
                    .config = &config,
                    .cooperative = true,
-                   .per_thread_default = wrap_per_thread(slot)},
+                   .per_thread_default = variant == PRELOAD_PTSZ},
+        .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
-        .launch_ex = launch_ex_of(wrap_per_thread(slot)),
+        .launch_ex = launch_ex_of(variant == PRELOAD_PTSZ),
     };
 
-    if (make_changed(slot, caller, &call, &verdict))
+    if (make_changed(caller, &call, &verdict))
         return call.result;
     return after_original(&call, &verdict,
                           real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
@@ -119,15 +122,17 @@ launch_cooperative(const struct preload_slot *slot, const void *caller, CUfuncti
 }
 
 static inline __attribute__((always_inline)) CUresult
-launch_kernel_ex(const struct preload_slot *slot, const void *caller, const CUlaunchConfig *config,
-                 CUfunction function, void **kernel_params, void **extra)
+launch_kernel_ex(enum preload_variant variant, const struct preload_slot *slot, const void *caller,
+                 const CUlaunchConfig *config, CUfunction function, void **kernel_params,
+                 void **extra)
 {
     const launch_ex_function real = (launch_ex_function)wrap_real(slot);
     struct decide_verdict verdict;
     struct launch_call call = {
         .launch = {.function = function,
                    .config = config,
-                   .per_thread_default = wrap_per_thread(slot)},
+                   .per_thread_default = variant == PRELOAD_PTSZ},
+        .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
         .extra = extra,
         .launch_ex = real,
@@ -135,11 +140,18 @@ launch_kernel_ex(const struct preload_slot *slot, const void *caller, const CUla
 
     if (__builtin_expect(config == NULL, 0))
         return real(config, function, kernel_params, extra); /* the driver says what is wrong */
-    if (make_changed(slot, caller, &call, &verdict))
+    if (make_changed(caller, &call, &verdict))
         return call.result;
     return after_original(&call, &verdict, real(config, function, kernel_params, extra));
 }
 
+/* The variant is known where the function is made, so it costs nothing at a launch. */
+#define PLAIN_launch_kernel(...) launch_kernel(PRELOAD_PLAIN, __VA_ARGS__)
+#define PTSZ_launch_kernel(...) launch_kernel(PRELOAD_PTSZ, __VA_ARGS__)
+#define PLAIN_launch_kernel_ex(...) launch_kernel_ex(PRELOAD_PLAIN, __VA_ARGS__)
+#define PTSZ_launch_kernel_ex(...) launch_kernel_ex(PRELOAD_PTSZ, __VA_ARGS__)
+#define PLAIN_launch_cooperative(...) launch_cooperative(PRELOAD_PLAIN, __VA_ARGS__)
+#define PTSZ_launch_cooperative(...) launch_cooperative(PRELOAD_PTSZ, __VA_ARGS__)
 #define LAUNCH(symbol, base, version, variant, handle, wrapper, parameters, arguments)             \
-    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
+    WRAP_DRIVER(symbol, variant##_##wrapper, parameters, arguments)
 #include "preload/entries.def"

@@ -11,7 +11,7 @@ static CUresult answer(const void *caller, const char *symbol, void **function, 
 {
     void *real = result == CUDA_SUCCESS && function != NULL ? *function : NULL;
 
-    if (symbol != NULL && real != NULL && !preload_caller_of(caller).is_driver)
+    if (symbol != NULL && real != NULL && !preload_library_at(caller)->is_driver)
         *function = preload_wrap_answer(symbol, version, flags, real);
     report_log(REPORT_LOG_DEBUG,
                "cuGetProcAddress symbol=%s version=%d flags=%llu answer=%s result=%d",

@@ -114,7 +114,7 @@ static bool make_changed(const struct preload_slot *slot, const CUlaunchConfig *
         .cooperative = cooperative,
         .per_thread_default = ptsz,
         .layer = DECIDE_LAYER_RUNTIME,
-        .library = preload_caller_of(preload_runtime_caller).library,
+        .library = preload_library_at(preload_runtime_caller)->name,
     };
     const char *name = NULL;
 
@@ -205,7 +205,7 @@ static runtime_result stream_created(const struct preload_slot *slot, unsigned b
         .flags = flags,
         .priority = priority,
         .priority_given = priority_given,
-        .library = preload_caller_of(preload_runtime_caller).library,
+        .library = preload_library_at(preload_runtime_caller)->name,
         .layer = DECIDE_LAYER_RUNTIME,
     };
 
