@@ -98,8 +98,14 @@ static void a_cluster_on_a_node_refuses_a_later_indivisible_grid(void **state)
     CUDA_KERNEL_NODE_PARAMS_v2 params = node_params(function, 6);
     CUgraphExec without = instantiate(graph);
     EXPECT(cuGraphExecKernelNodeSetParams_v2(without, node, &params));
+    set(node, cluster_attribute(3));
+    CUgraphExec executable;
+    CUDA_GRAPH_INSTANTIATE_PARAMS instantiation = {0};
+    EXPECT_ERROR(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                 cuGraphInstantiateWithParams(&executable, graph, &instantiation));
+    assert_ptr_equal(instantiation.hErrNode_out, node);
     set(node, cluster_attribute(4));
-    CUgraphExec executable = instantiate(graph);
+    executable = instantiate(graph);
     EXPECT_ERROR(CUDA_ERROR_INVALID_CLUSTER_SIZE,
                  cuGraphExecKernelNodeSetParams_v2(executable, node, &params));
     CUgraphNodeParams generic;
@@ -249,6 +255,20 @@ static void a_clone_knows_its_originals(void **state)
     assert_ptr_equal(dependency, found);
 }
 
+static void a_new_node_at_an_old_address_is_another_node(void **state)
+{
+    (void)state;
+    CUfunction function = load_function("kernel k\n", "k");
+    CUgraph graph = new_graph();
+    CUgraphNode node = add_kernel(graph, function, 4);
+    CUgraphExec executable = instantiate(graph);
+    CUDA_KERNEL_NODE_PARAMS_v2 params = node_params(function, 2);
+    EXPECT(cuGraphDestroyNode(node));
+    assert_ptr_equal(add_kernel(graph, function, 8), node);
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE,
+                 cuGraphExecKernelNodeSetParams_v2(executable, node, &params));
+}
+
 static void partitions_are_granted_in_steps_of_eight(void **state)
 {
     (void)state;
@@ -306,6 +326,7 @@ int main(void)
         cmocka_unit_test_setup(arguments_of_known_size_are_copied_into_the_node, setup),
         cmocka_unit_test_setup(copies_are_replayed_and_child_graphs_run, setup),
         cmocka_unit_test_setup(a_clone_knows_its_originals, setup),
+        cmocka_unit_test_setup(a_new_node_at_an_old_address_is_another_node, setup),
         cmocka_unit_test_setup(partitions_are_granted_in_steps_of_eight, setup),
         cmocka_unit_test_setup(green_streams_run_functions_of_the_primary_context, setup),
     };

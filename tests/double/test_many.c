@@ -67,6 +67,37 @@ static void threads_work_at_once_unwatched(void **state)
     run_threads();
 }
 
+static void *other_thread(void *data)
+{
+    unsigned long long *id = data;
+    CUlaunchAttributeValue value;
+    uintptr_t errors = cuCtxSetCurrent(context) != CUDA_SUCCESS;
+    errors += cuStreamGetId(CU_STREAM_PER_THREAD, id) != CUDA_SUCCESS;
+    errors += cuStreamGetAttribute_ptsz(NULL, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) !=
+              CUDA_SUCCESS;
+    errors += value.memSyncDomain != 0;
+    return (void *)errors;
+}
+
+static void each_thread_has_a_per_thread_stream_of_its_own(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *errors;
+    unsigned long long mine, other;
+    CUlaunchAttribute remote = domain_attribute(1);
+    EXPECT(cuStreamSetAttribute_ptsz(NULL, remote.id, &remote.value));
+    EXPECT(cuStreamGetId_ptsz(NULL, &mine));
+    assert_int_equal(pthread_create(&thread, NULL, other_thread, &other), 0);
+    assert_int_equal(pthread_join(thread, &errors), 0);
+    assert_null(errors);
+    assert_int_not_equal(mine, other);
+    CUfunction function = load_function("kernel k\n", "k");
+    EXPECT(launch_plain(function, CU_STREAM_PER_THREAD));
+    assert_non_null(recording_attribute(&last_call("cuLaunchKernel")->effective,
+                                        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN));
+}
+
 static void modules_come_and_go_without_leaving_anything(void **state)
 {
     (void)state;
@@ -104,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(threads_work_at_once_and_no_call_is_lost, setup),
         cmocka_unit_test_setup(threads_work_at_once_unwatched, setup),
+        cmocka_unit_test_setup(each_thread_has_a_per_thread_stream_of_its_own, setup),
         cmocka_unit_test_setup(modules_come_and_go_without_leaving_anything, setup),
         cmocka_unit_test_setup(a_reset_of_the_primary_context_takes_its_objects, setup),
     };
