@@ -334,9 +334,7 @@ static bool attach(int descriptor)
 static void attach_file(void)
 {
     char path[PATH_MAX + sizeof ".counters"];
-    struct report_quiet quiet;
 
-    report_quiet_begin(&quiet);
     snprintf(path, sizeof path, "%s.counters", json_path);
     int descriptor = report_file_create(path, file_path, sizeof file_path);
     /* The word that the process used so far goes on in the file: no gate is lost, since its changes
@@ -360,19 +358,17 @@ static void attach_file(void)
     }
     if (descriptor >= 0)
         close(descriptor);
-    report_quiet_end(&quiet);
 }
 
-void report_image_settle(void)
+/* The process's own particulars, and the file. Inside, the thread that holds the lock must not be
+ * cancelled: reading and opening files are places where it could be. */
+static void settle(void)
 {
-    if (report_image_settled)
-        return;
-    if (report_image == NULL) {
-        __atomic_store_n(&report_image_settled, true, __ATOMIC_RELEASE);
-        return;
-    }
     struct report_header *header = report_image_header();
+    struct report_quiet quiet;
     char host[256] = "";
+
+    report_quiet_begin(&quiet);
     gethostname(host, sizeof host - 1);
     report_process_fill(&header->process);
     header->process.host = report_image_add_text(host);
@@ -380,6 +376,15 @@ void report_image_settle(void)
     report_image_publish();
     if (json_path[0] != '\0')
         attach_file();
+    report_quiet_end(&quiet);
+}
+
+void report_image_settle(void)
+{
+    if (report_image_settled)
+        return;
+    if (report_image != NULL)
+        settle();
     __atomic_store_n(&report_image_settled, true, __ATOMIC_RELEASE);
 }
 

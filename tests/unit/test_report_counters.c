@@ -272,6 +272,35 @@ static void test_entry_points_go_the_long_way_before_the_start(void **state)
     assert_child_succeeds(control_differs_before_start);
 }
 
+static bool survived;
+
+static void *launch_with_cancellation_pending(void *unused)
+{
+    (void)unused;
+    pthread_cancel(pthread_self());
+    report_count_launch(enter_cell_applied(enter_kernel("_Z1av")), REPORT_LAUNCH_EAGER, 1);
+    survived = true;
+    pthread_testcancel();
+    expect(false);
+    return NULL;
+}
+
+static void cancels_a_thread(void)
+{
+    start_report(in_folder("report.json"));
+    run_threads(1, launch_with_cancellation_pending, NULL);
+    expect(survived);
+    expect(enter_kernel("_Z1bv") != 0); /* the lock is free */
+    report_finish();
+    expect(report_written_path() != NULL);
+}
+
+static void test_cancelled_thread_leaves_no_lock_behind(void **state)
+{
+    (void)state;
+    assert_child_succeeds(cancels_a_thread);
+}
+
 static void errno_is_kept(void)
 {
     start_report(in_folder("no such folder/report.json"));
@@ -305,6 +334,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_gate_keeps_its_count_when_the_file_is_made,
                                         make_folder, remove_folder),
         cmocka_unit_test(test_entry_points_go_the_long_way_before_the_start),
+        cmocka_unit_test_setup_teardown(test_cancelled_thread_leaves_no_lock_behind, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(test_errno_is_kept, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
