@@ -52,6 +52,9 @@ void policy_diagnose(struct policy_diagnostics *diagnostics, enum policy_severit
     size_t *count =
         severity == POLICY_ERROR ? &diagnostics->error_count : &diagnostics->warning_count;
 
+    if (severity == POLICY_WARNING && diagnostics->errors_only) {
+        return;
+    }
     /* Counted apart, so that many warnings cannot hide an error. */
     ++*count;
     if (*count > POLICY_DIAGNOSTIC_LIMIT || !diagnostics_reserve(diagnostics)) {

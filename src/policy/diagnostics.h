@@ -4,6 +4,7 @@
 
 /* Errors and warnings about a policy file, each with its place. Not for the launch path. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct policy_diagnostics {
     size_t count, capacity;
     struct policy_diagnostic *items;
     size_t error_count, warning_count;
+    bool errors_only; /* set by the caller: warnings are not even looked for, which can take long */
 };
 
 enum {

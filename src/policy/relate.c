@@ -197,7 +197,8 @@ void policy_check_rules(struct policy_parser *parser)
         qsort(sorted, count, sizeof *sorted, compare_rules);
         report_duplicates(sorted, count, parser->diagnostics);
         check_references(parser, sorted, referenced);
-        if (parser->diagnostics->error_count == parser->errors_before) {
+        if (parser->diagnostics->error_count == parser->errors_before &&
+            !parser->diagnostics->errors_only) {
             /* Of rules that could not be read as they were meant, these might be wrong. */
             warn_idle_stream_rules(rules, count, referenced, parser->diagnostics);
             warn_separated(rules, count, parser->diagnostics);

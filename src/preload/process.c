@@ -47,30 +47,28 @@ static void print_diagnostics(struct policy_diagnostics *diagnostics)
         end = strchr(line, '\n');
         if (end != NULL)
             *end++ = '\0';
-        report_log(diagnostics->error_count > 0 ? REPORT_LOG_ERROR : REPORT_LOG_INFO, "%s", line);
+        report_log(REPORT_LOG_ERROR, "%s", line);
     }
     free(text);
 }
 
-static const struct policy *load_policy(struct policy_diagnostics *diagnostics)
+/* Warnings are what `check` and `run` are for: here, once for each process of a job, they would drown
+ * what else is said, and looking for them takes long. */
+static const struct policy *load_policy(void)
 {
     static const char no_rules[] = "[policy]\nversion = 1\n";
+    struct policy_diagnostics diagnostics;
     struct policy *loaded;
 
+    policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = true;
     if (configuration.policy_path != NULL)
-        loaded = policy_load(configuration.policy_path, diagnostics);
+        loaded = policy_load(configuration.policy_path, &diagnostics);
     else
-        loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", diagnostics);
-    print_diagnostics(diagnostics);
+        loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", &diagnostics);
+    print_diagnostics(&diagnostics);
+    policy_diagnostics_release(&diagnostics);
     return loaded;
-}
-
-static void note_diagnostics(const struct policy_diagnostics *diagnostics)
-{
-    for (size_t i = 0; i < diagnostics->count; i++)
-        report_note(diagnostics->items[i].severity == POLICY_ERROR ? "error" : "warning",
-                    "%s:%u:%u: %s", diagnostics->file, diagnostics->items[i].place.line,
-                    diagnostics->items[i].place.column, diagnostics->items[i].message);
 }
 
 static struct decide_process process_for_decisions(void)
@@ -132,7 +130,6 @@ static void child_after_fork(void)
 
 static enum preload_state start(void)
 {
-    struct policy_diagnostics diagnostics;
     struct decide_process process;
 
     preload_configuration_read(&configuration);
@@ -144,8 +141,7 @@ static enum preload_state start(void)
     report_log_start(configuration.log_level,
                      configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
     preload_configuration_complain(&configuration);
-    policy_diagnostics_init(&diagnostics);
-    policy = load_policy(&diagnostics);
+    policy = load_policy();
     if (policy == NULL) {
         if (configuration.strict)
             _exit(EXIT_STRICT);
@@ -157,8 +153,6 @@ static enum preload_state start(void)
     if (!configuration.mode_given)
         configuration.mode = policy->mode;
     start_report();
-    note_diagnostics(&diagnostics);
-    policy_diagnostics_release(&diagnostics);
     process = process_for_decisions();
     decide_start(policy, &process, configuration.mode);
     if (pthread_atfork(NULL, NULL, child_after_fork) != 0)

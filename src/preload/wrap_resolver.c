@@ -4,13 +4,15 @@
 #include "preload/wrap.h"
 
 #include "report/log.h"
+#include "report/report.h"
 
 /* The log at its most talkative is also the record of what a libcudart asks for. */
-static CUresult answer(const void *caller, const char *symbol, void **function, int version,
-                       cuuint64_t flags, CUresult result)
+static CUresult answer(const struct preload_slot *slot, const void *caller, const char *symbol,
+                       void **function, int version, cuuint64_t flags, CUresult result)
 {
     void *real = result == CUDA_SUCCESS && function != NULL ? *function : NULL;
 
+    report_count_entry(preload_slot_entry(slot));
     if (symbol != NULL && real != NULL && !preload_library_at(caller)->is_driver)
         *function = preload_wrap_answer(symbol, version, flags, real);
     report_log(REPORT_LOG_DEBUG,
@@ -29,7 +31,8 @@ static CUresult get_proc_address_v1(const struct preload_slot *slot, const void 
 {
     CUresult (*real)(const char *, void **, int, cuuint64_t) = wrap_real(slot);
 
-    return answer(caller, symbol, function, version, flags, real(symbol, function, version, flags));
+    return answer(slot, caller, symbol, function, version, flags,
+                  real(symbol, function, version, flags));
 }
 
 static CUresult get_proc_address_v2(const struct preload_slot *slot, const void *caller,
@@ -38,7 +41,7 @@ static CUresult get_proc_address_v2(const struct preload_slot *slot, const void 
 {
     CUresult (*real)(const char *, void **, int, cuuint64_t, int *) = wrap_real(slot);
 
-    return answer(caller, symbol, function, version, flags,
+    return answer(slot, caller, symbol, function, version, flags,
                   real(symbol, function, version, flags, status));
 }
 

@@ -369,9 +369,30 @@ static void nothing_is_written_to_the_programs_streams(void **state)
     policy_diagnostics_release(&diagnostics);
 }
 
+static void warnings_are_left_out_where_only_errors_are_asked_for(void **state)
+{
+    static const char shadowed[] = "[policy]\nversion = 1\n[kernel a]\nmem_sync_domain = remote\n"
+                                   "[kernel b]\nmem_sync_domain = remote\n";
+    struct policy_diagnostics all = {0}, errors = {.errors_only = true};
+
+    (void)state;
+    policy_free(policy_parse(shadowed, sizeof shadowed - 1, "test.ini", &all));
+    assert_true(all.warning_count > 0);
+    struct policy *policy = policy_parse(shadowed, sizeof shadowed - 1, "test.ini", &errors);
+    assert_non_null(policy);
+    assert_int_equal(errors.warning_count, 0);
+    assert_int_equal(errors.count, 0);
+    policy_free(policy);
+    assert_null(policy_parse("[kernel x]", 10, "test.ini", &errors));
+    assert_true(errors.error_count > 0);
+    policy_diagnostics_release(&all);
+    policy_diagnostics_release(&errors);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warnings_are_left_out_where_only_errors_are_asked_for),
         cmocka_unit_test(regular_file_is_loaded_with_its_path_and_digest),
         cmocka_unit_test(symbolic_link_is_followed),
         cmocka_unit_test(missing_file_is_an_error),
