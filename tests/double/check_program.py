@@ -29,10 +29,22 @@ cuLaunchKernel{z} {k} kernel {null} 0
 """
 
 
+def parse(lines):
+    """Each line of a log as a dictionary."""
+    for line in lines:
+        yield dict(field.split("=", 1) for field in line.split())
+
+
+def questions(lines):
+    """What was asked of cuGetProcAddress, in the form of the lists in data/."""
+    for fields in parse(lines):
+        if fields.get("call", "").startswith("cuGetProcAddress"):
+            yield "\t".join([fields["symbol"], fields["version"], fields["flags"]])
+
+
 def launches(lines):
     """The launches of a log, in the form of LAUNCHES."""
-    for line in lines:
-        fields = dict(field.split("=", 1) for field in line.split())
+    for fields in parse(lines):
         name = fields.get("call", "node")
         if name == "node" or "Launch" in name:
             yield " ".join([name, fields.get("kernel", "-"), fields.get("handle", "-"),
@@ -43,6 +55,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--per-thread", action="store_true")
     parser.add_argument("--libraries", required=True, help="folders of the doubles, with colons")
+    parser.add_argument("--lookups", required=True, help="list of what the runtime asks for")
     parser.add_argument("program")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -59,6 +72,11 @@ def main():
         print(line)
     if found != wanted:
         print("wanted:", *wanted, sep="\n")
+        return 1
+    with open(arguments.lookups, encoding="ascii") as file:
+        listed = [line for line in file.read().splitlines() if not line.startswith("#")]
+    if list(questions(lines)) != listed:
+        print("the questions differ from", arguments.lookups)
         return 1
     return done.returncode
 
