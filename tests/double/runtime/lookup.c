@@ -80,6 +80,28 @@ static void ask_file(PFN_cuGetProcAddress_v12000 resolve, const char *path)
     fclose(file);
 }
 
+/* The one look-up. On request through the C library's own dlsym (in libdl before glibc 2.34), so
+ * that a preloaded dlsym does not see it: a runtime that got at the driver in some other way. */
+static void *find_resolver(void *library)
+{
+    static const char *const homes[] = {"libc.so.6", "libdl.so.2"};
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+    void *(*own_dlsym)(void *, const char *) = NULL;
+    const char *bypass = getenv("RECORDING_RUNTIME_BYPASS");
+    if (bypass == NULL || strcmp(bypass, "1") != 0)
+        return dlsym(library, "cuGetProcAddress_v2");
+    for (size_t i = 0; i < 2 && own_dlsym == NULL; i++) {
+        void *home = dlopen(homes[i], RTLD_LAZY | RTLD_NOLOAD);
+        for (size_t j = 0; j < 3 && home != NULL && own_dlsym == NULL; j++)
+            *(void **)&own_dlsym = dlvsym(home, "dlsym", versions[j]);
+    }
+    if (own_dlsym == NULL) {
+        fprintf(stderr, "recording runtime: no dlsym in the C library\n");
+        abort();
+    }
+    return own_dlsym(library, "cuGetProcAddress_v2");
+}
+
 static cudaError_t connect(void)
 {
     PFN_cuGetProcAddress_v12000 resolve;
@@ -87,7 +109,7 @@ static cudaError_t connect(void)
     void *library = dlopen("libcuda.so.1", RTLD_LAZY);
     if (library == NULL)
         return cudaErrorInsufficientDriver;
-    *(void **)&resolve = dlsym(library, "cuGetProcAddress_v2");
+    *(void **)&resolve = find_resolver(library);
     if (resolve == NULL)
         return cudaErrorInsufficientDriver;
     const char *path = getenv("RECORDING_RUNTIME_LOOKUPS");
