@@ -17,12 +17,27 @@ enum {
 
 static struct decide_kernel *buckets[BUCKETS];
 static struct decide_kernel *nameless;
+static struct decide_kernel *earlier; /* of earlier starts: somebody may still hold them */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void retire(struct decide_kernel *kernel)
+{
+    while (kernel) {
+        struct decide_kernel *next = kernel->next;
+        kernel->next = earlier;
+        earlier = kernel;
+        kernel = next;
+    }
+}
 
 void decide_kernel_start(void)
 {
     pthread_mutex_init(&mutex, NULL);
-    memset(buckets, 0, sizeof buckets);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        retire(buckets[i]);
+        buckets[i] = NULL;
+    }
+    retire(nameless);
     nameless = NULL;
 }
 

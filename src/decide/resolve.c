@@ -14,6 +14,7 @@ enum {
 };
 
 static _Atomic(struct decide_resolution *) buckets[BUCKETS];
+static struct decide_resolution *earlier; /* of earlier starts: somebody may still hold them */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Serves when memory is short. */
@@ -31,8 +32,16 @@ const struct decide_resolution *decide_resolution_none(void)
 void decide_resolve_start(void)
 {
     pthread_mutex_init(&mutex, NULL);
-    for (size_t i = 0; i < BUCKETS; i++)
-        atomic_store_explicit(&buckets[i], NULL, memory_order_relaxed);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct decide_resolution *resolution =
+            atomic_exchange_explicit(&buckets[i], NULL, memory_order_relaxed);
+        while (resolution) {
+            struct decide_resolution *next = resolution->next;
+            resolution->next = earlier;
+            earlier = resolution;
+            resolution = next;
+        }
+    }
 }
 
 /* ---- Selectors that ask about the launch --------------------------------------------------------

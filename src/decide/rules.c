@@ -7,14 +7,18 @@
 
 #include "decide/selectors.h"
 
-static struct {
-    const struct policy *policy;
-    struct decide_rule *list;
+/* Of one start. */
+struct rule_list {
+    struct rule_list *earlier; /* of an earlier start: somebody may still hold its rules */
     size_t count;
-} rules;
+    struct decide_rule rules[];
+};
+
+static const struct policy *the_policy;
+static struct rule_list *list;
 
 static pthread_mutex_t plans_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct decide_plan *plans;
+static struct decide_plan *plans; /* of earlier starts too: their rules are others */
 
 /* Serves when memory is short. */
 static struct decide_plan no_plan;
@@ -70,50 +74,54 @@ static bool find_streams(struct decide_rule *rule, const struct policy *policy)
     return true;
 }
 
-/* What an earlier start made is left to those who may still hold it; it is as large as the policy.
- */
+static void prepare(struct decide_rule *prepared, const struct policy_rule *rule)
+{
+    prepared->rule = rule;
+    prepared->needs = needs_of(&rule->selectors);
+    prepared->groups = groups_of(rule);
+    prepared->by_library = rule->selectors.library.count || rule->selectors.not_library.count;
+}
+
 bool decide_rules_start(const struct policy *policy, const struct decide_process *process)
 {
     pthread_mutex_init(&plans_mutex, NULL);
-    rules.policy = policy;
-    rules.count = 0;
-    rules.list = NULL;
-    if (!policy || policy->rule_count == 0)
-        return true;
-    rules.list = calloc(policy->rule_count, sizeof *rules.list);
-    if (!rules.list)
-        return false;
-    for (size_t i = 0; i < policy->rule_count; i++) {
+    the_policy = policy;
+    size_t limit = policy ? policy->rule_count : 0;
+    struct rule_list *fresh = calloc(1, sizeof *fresh + limit * sizeof fresh->rules[0]);
+    if (fresh) {
+        fresh->earlier = list;
+        list = fresh;
+    } else if (list) {
+        list->count = 0;
+    }
+    for (size_t i = 0; fresh && i < limit; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         if (rule->section != POLICY_SECTION_KERNEL ||
             !decide_selectors_hold_here(&rule->selectors, process))
             continue;
-        struct decide_rule *prepared = &rules.list[rules.count++];
-        prepared->rule = rule;
-        prepared->needs = needs_of(&rule->selectors);
-        prepared->groups = groups_of(rule);
-        prepared->by_library = rule->selectors.library.count || rule->selectors.not_library.count;
+        struct decide_rule *prepared = &fresh->rules[fresh->count++];
+        prepare(prepared, rule);
         if (!find_streams(prepared, policy)) {
-            rules.count = 0;
+            fresh->count = 0;
             return false;
         }
     }
-    return true;
+    return fresh || limit == 0;
 }
 
 size_t decide_rules_count(void)
 {
-    return rules.count;
+    return list ? list->count : 0;
 }
 
 struct decide_rule *decide_rules_at(size_t index)
 {
-    return &rules.list[index];
+    return &list->rules[index];
 }
 
 const struct policy_rule *decide_rules_policy_rule(uint16_t index)
 {
-    return &rules.policy->rules[index];
+    return &the_policy->rules[index];
 }
 
 /* ---- Plans -------------------------------------------------------------------------------------
@@ -140,28 +148,28 @@ static size_t reachable(struct decide_rule *const *from, size_t count, struct de
     return kept;
 }
 
-static struct decide_plan *plan_new(struct decide_rule *const *list, size_t count)
+static struct decide_plan *plan_new(struct decide_rule *const *rules, size_t count)
 {
     struct decide_plan *plan = calloc(1, sizeof *plan + count * sizeof plan->rules[0]);
     if (!plan)
         return NULL;
     plan->count = (uint16_t)count;
     for (size_t i = 0; i < count; i++) {
-        plan->rules[i] = list[i];
-        plan->needs |= list[i]->needs;
+        plan->rules[i] = rules[i];
+        plan->needs |= rules[i]->needs;
     }
     return plan;
 }
 
-static struct decide_plan *plan_intern(struct decide_rule *const *list, size_t count)
+static struct decide_plan *plan_intern(struct decide_rule *const *rules, size_t count)
 {
     struct decide_plan *plan;
     pthread_mutex_lock(&plans_mutex);
     for (plan = plans; plan; plan = plan->next)
         if (plan->count == count &&
-            (count == 0 || memcmp(plan->rules, list, count * sizeof *list) == 0))
+            (count == 0 || memcmp(plan->rules, rules, count * sizeof *rules) == 0))
             break;
-    if (!plan && (plan = plan_new(list, count))) {
+    if (!plan && (plan = plan_new(rules, count))) {
         plan->next = plans;
         plans = plan;
     }
@@ -169,13 +177,13 @@ static struct decide_plan *plan_intern(struct decide_rule *const *list, size_t c
     return plan ? plan : &no_plan;
 }
 
-struct decide_plan *decide_plan_of(struct decide_rule *const *list, size_t count)
+struct decide_plan *decide_plan_of(struct decide_rule *const *rules, size_t count)
 {
     struct decide_rule *few[32];
     struct decide_rule **kept = few;
     if (count > sizeof few / sizeof *few && !(kept = malloc(count * sizeof *kept)))
         return &no_plan;
-    struct decide_plan *plan = plan_intern(kept, reachable(list, count, kept));
+    struct decide_plan *plan = plan_intern(kept, reachable(rules, count, kept));
     if (kept != few)
         free(kept);
     return plan;

@@ -55,10 +55,15 @@ static struct {
     CUcontext context;
     CUresult name_result; /* of the name functions, when not CUDA_SUCCESS */
     int names, attributes, occupancies, current_devices, counts; /* calls */
-    bool capturing;
+    bool capturing, many_threads;
     CUlaunchConfig occupancy_config; /* of the last question */
     struct cuda_launch_attribute occupancy_attribute;
 } fake;
+
+static inline void fake_asked(int *calls)
+{
+    __atomic_fetch_add(calls, 1, __ATOMIC_RELAXED);
+}
 
 static inline CUresult fake_version(int *version)
 {
@@ -68,7 +73,7 @@ static inline CUresult fake_version(int *version)
 
 static inline CUresult fake_count(int *count)
 {
-    fake.counts++;
+    fake_asked(&fake.counts);
     *count = fake.device_count;
     return fake.device_count ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
@@ -110,7 +115,7 @@ static inline CUresult fake_pci(char *text, int size, CUdevice device)
 
 static inline CUresult fake_current_device(CUdevice *device)
 {
-    __atomic_fetch_add(&fake.current_devices, 1, __ATOMIC_RELAXED);
+    fake_asked(&fake.current_devices);
     *device = fake.current_device;
     return CUDA_SUCCESS;
 }
@@ -124,7 +129,7 @@ static inline CUresult fake_current_context(CUcontext *context)
 static inline CUresult fake_name(const char **name, const struct fake_function *function,
                                  bool kernel)
 {
-    __atomic_fetch_add(&fake.names, 1, __ATOMIC_RELAXED);
+    fake_asked(&fake.names);
     if (fake.name_result != CUDA_SUCCESS)
         return fake.name_result;
     if (function->kernel != kernel)
@@ -168,7 +173,7 @@ static inline CUresult fake_function_attribute(int *value, CUfunction_attribute 
                                                CUfunction function)
 {
     const struct fake_function *about = (struct fake_function *)function;
-    fake.attributes++;
+    fake_asked(&fake.attributes);
     if (about->kernel)
         return (CUresult)INVALID_HANDLE;
     *value = 0;
@@ -185,7 +190,7 @@ static inline CUresult fake_blocks(int *blocks, CUfunction function, int threads
 {
     (void)threads;
     (void)shared;
-    fake.occupancies++;
+    fake_asked(&fake.occupancies);
     *blocks = ((struct fake_function *)function)->blocks_per_processor;
     return CUDA_SUCCESS;
 }
@@ -194,7 +199,7 @@ static inline CUresult fake_largest_cluster(int *size, CUfunction function,
                                             const CUlaunchConfig *config)
 {
     (void)config;
-    fake.occupancies++;
+    fake_asked(&fake.occupancies);
     *size = ((struct fake_function *)function)->largest_cluster;
     return CUDA_SUCCESS;
 }
@@ -203,9 +208,12 @@ static inline CUresult fake_active_clusters(int *clusters, CUfunction function,
                                             const CUlaunchConfig *config)
 {
     const struct fake_function *about = (struct fake_function *)function;
-    fake.occupancies++;
-    fake.occupancy_config = *config;
-    fake.occupancy_attribute = *(const struct cuda_launch_attribute *)(const void *)config->attrs;
+    fake_asked(&fake.occupancies);
+    if (!fake.many_threads) {
+        fake.occupancy_config = *config;
+        fake.occupancy_attribute =
+            *(const struct cuda_launch_attribute *)(const void *)config->attrs;
+    }
     *clusters = about->active_clusters;
     return about->active_clusters_result;
 }
@@ -287,6 +295,19 @@ static inline void start_report(void)
     report_start(&start);
 }
 
+/* The engine keeps its policy, and what it made of earlier ones is kept too. */
+static inline void keep_policy(struct policy *policy)
+{
+    static struct kept {
+        struct policy *policy;
+        struct kept *next;
+    } *first;
+    struct kept *kept = malloc(sizeof *kept);
+    assert_non_null(kept);
+    *kept = (struct kept){policy, first};
+    first = kept;
+}
+
 /* Starts the engine with the rules in text; "[policy] version = 1" is added. */
 static inline void start_policy(const char *text)
 {
@@ -299,7 +320,8 @@ static inline void start_policy(const char *text)
     struct policy *policy = policy_parse(whole, (size_t)length, "test", &diagnostics);
     if (!policy)
         policy_diagnostics_print(&diagnostics, stderr);
-    assert_non_null(policy); /* kept, as the engine keeps it */
+    assert_non_null(policy);
+    keep_policy(policy);
     policy_diagnostics_release(&diagnostics);
     free(whole);
     report_control->part.mode = POLICY_MODE_ENFORCE;

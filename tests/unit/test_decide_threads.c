@@ -83,6 +83,7 @@ static void every_launch_meets_the_rule_of_its_own_function(void **state)
 {
     (void)state;
     static struct worker workers[THREADS];
+    fake.many_threads = true;
     shared_matched = fake_function_of("matched");
     shared_other = fake_function_of("other");
     start_policy("[kernel a]\nname = matched\nmem_sync_domain = remote\ncluster_dim = 2\n");
