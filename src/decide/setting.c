@@ -4,8 +4,9 @@
 #include "cuda/driver.h"
 
 /*
- * Driver versions: the first toolkit whose cuda.h names the attribute, except for the carveout: see
- * there. An older driver answers INVALID_VALUE to a launch with an attribute that it does not know.
+ * Driver versions: those of the first toolkit whose cuda.h names the attribute (cuda.h of 11.8, 12.0 to
+ * 12.9, 13.0 to 13.5 compared). An older driver answers INVALID_VALUE to an attribute that it does not
+ * know, as measured with one that no driver knows.
  */
 const struct decide_setting decide_settings[POLICY_SETTING_COUNT] = {
     [POLICY_SETTING_MEM_SYNC_DOMAIN] = {.attribute = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
@@ -40,11 +41,11 @@ const struct decide_setting decide_settings[POLICY_SETTING_COUNT] = {
                                  .size = 4,
                                  .on_streams = true,
                                  .runtime_layer = true,
-                                 .driver_version = 11070},
+                                 .driver_version = 11080},
     [POLICY_SETTING_SHARED_MEMORY_CARVEOUT] = {.attribute =
                                                    CUDA_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                                                .size = 4,
-                                               .driver_version = 12080},
+                                               .driver_version = 12050},
     [POLICY_SETTING_NVLINK_UTIL_CENTRIC] = {.attribute =
                                                 CUDA_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING,
                                             .size = 4,

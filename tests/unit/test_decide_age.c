@@ -74,6 +74,11 @@ static void at_12_0(void)
     expect_known_at(12000, (bool[]){true, true, true, false, true, true, false, false});
 }
 
+static void at_12_5(void)
+{
+    expect_known_at(12050, (bool[]){true, true, true, false, true, true, true, false});
+}
+
 static void at_12_8(void)
 {
     expect_known_at(12080, (bool[]){true, true, true, true, true, true, true, false});
@@ -95,6 +100,7 @@ static void each_setting_is_known_from_its_version_on(void **state)
     (void)state;
     in_child(at_11_8);
     in_child(at_12_0);
+    in_child(at_12_5);
     in_child(at_12_8);
     in_child(at_13_0);
 }
