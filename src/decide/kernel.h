@@ -25,8 +25,9 @@ _Static_assert(REPORT_REASON_COUNT <= 32 && REPORT_OUTCOME_COUNT <= 8, "results 
 
 #define DECIDE_APPLIED DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_NONE)
 #define DECIDE_ALREADY_SO DECIDE_RESULT(REPORT_OUTCOME_ALREADY_SO, REPORT_REASON_NONE)
-#define DECIDE_LEFT DECIDE_RESULT(REPORT_OUTCOME_KEPT, REPORT_REASON_NONE) /* the rule says leave  \
-                                                                            */
+#define DECIDE_LEFT                                                                                \
+    DECIDE_RESULT(REPORT_OUTCOME_KEPT, REPORT_REASON_NONE) /* the rule says leave                  \
+                                                            */
 #define DECIDE_KEPT(reason) DECIDE_RESULT(REPORT_OUTCOME_KEPT, reason)
 #define DECIDE_REFUSED(reason) DECIDE_RESULT(REPORT_OUTCOME_REFUSED, reason)
 
@@ -52,6 +53,19 @@ struct decide_kernel;
 struct decide_recipe;
 struct decide_shape;
 
+enum {
+    DECIDE_SHAPED_SLOTS = 8, /* a power of two */
+};
+
+/* A recipe by the numbers that the selectors grid_blocks, block_threads and shared_memory ask
+ * about. A sequence lock: odd while it is written. */
+struct decide_shaped {
+    _Atomic uint32_t sequence;
+    _Atomic uint64_t blocks;
+    _Atomic uint64_t threads_and_memory;
+    _Atomic(const struct decide_recipe *) recipe;
+};
+
 /* A kernel as one library launches it. */
 struct decide_variant {
     struct decide_kernel *kernel;
@@ -67,6 +81,8 @@ struct decide_variant {
     /* The recipe of launches through the driver layer that are not captured, where neither rules
      * nor device have to be looked at; NULL: find it the long way. */
     _Atomic(const struct decide_recipe *) plain;
+    /* The same where the rules ask about nothing but the launch's shape. */
+    struct decide_shaped shaped[DECIDE_SHAPED_SLOTS];
     _Atomic(struct decide_shape *) recent_shape; /* of the launch that got a cluster last */
     _Atomic uint32_t cell_count;
     _Atomic uint32_t recipe_count;

@@ -148,6 +148,8 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     look_around(&at, node);
     if (mode == POLICY_MODE_ENFORCE && !broken) {
         const struct decide_recipe *recipe = decide_recipe_of(&at);
+        if (recipe)
+            decide_recipe_keep_shaped(recipe, known.variant, launch->config);
         if (recipe && decide_recipe_follow(recipe, known.variant, known.serial, launch, verdict))
             return;
     }
@@ -162,6 +164,35 @@ void decide_launch_in_full(const struct decide_launch *launch, struct decide_ver
     decide_in_full(launch, verdict,
                    decide_function_find(launch->function, launch->library,
                                         launch->layer == DECIDE_LAYER_RUNTIME));
+}
+
+static inline __attribute__((always_inline)) void follow(const struct decide_recipe *recipe,
+                                                         struct decide_known known,
+                                                         const struct decide_launch *launch,
+                                                         struct decide_verdict *verdict)
+{
+    verdict->kind = REPORT_LAUNCH_EAGER;
+    if (launch->config->numAttrs != 0 || recipe->cluster) {
+        decide_recipe_launch(recipe, known.variant, known.serial, launch, verdict);
+        return;
+    }
+    verdict->cell = recipe->cell->number;
+    verdict->change = recipe->set != 0;
+    if (recipe->set)
+        decide_recipe_finish(recipe, recipe->cell, known.variant, launch, verdict, recipe->append,
+                             recipe->count);
+}
+
+/* Where the rules ask about the launch's shape. */
+static __attribute__((noinline)) void launch_by_shape(const struct decide_launch *launch,
+                                                      struct decide_verdict *verdict,
+                                                      struct decide_known known)
+{
+    const struct decide_recipe *recipe = decide_recipe_shaped(known.variant, launch->config);
+    if (recipe)
+        follow(recipe, known, launch, verdict);
+    else
+        decide_launch_in_full(launch, verdict);
 }
 
 /*
@@ -182,22 +213,17 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
         return;
     }
     struct decide_known known = decide_function_read(entry, launch->function, launch->library);
-    const struct decide_recipe *recipe =
-        known.variant ? atomic_load_explicit(&known.variant->plain, memory_order_acquire) : NULL;
-    if (__builtin_expect(!recipe, 0)) {
+    if (__builtin_expect(!known.variant, 0) ||
+        (decide_start_state.merges && names_default_stream(launch))) {
         decide_launch_in_full(launch, verdict);
         return;
     }
-    verdict->kind = REPORT_LAUNCH_EAGER;
-    if (launch->config->numAttrs != 0 || recipe->cluster) {
-        decide_recipe_launch(recipe, known.variant, known.serial, launch, verdict);
-        return;
-    }
-    verdict->cell = recipe->cell->number;
-    verdict->change = recipe->set != 0;
-    if (recipe->set)
-        decide_recipe_finish(recipe, recipe->cell, known.variant, launch, verdict, recipe->append,
-                             recipe->count);
+    const struct decide_recipe *recipe =
+        atomic_load_explicit(&known.variant->plain, memory_order_acquire);
+    if (recipe)
+        follow(recipe, known, launch, verdict);
+    else
+        launch_by_shape(launch, verdict, known);
 }
 
 void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict)

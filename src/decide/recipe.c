@@ -8,7 +8,6 @@
 #include "decide/device.h"
 #include "decide/launch.h"
 #include "decide/setting.h"
-#include "decide/start.h"
 #include "decide/stream.h"
 
 enum {
@@ -198,12 +197,35 @@ static const struct decide_recipe *find(const struct decide_recipe *from,
     return from;
 }
 
-/* Nothing about a launch has to be looked at to see that the recipe is the right one. */
-static bool is_plain(const struct decide_recipe *recipe, const struct decide_variant *variant)
+/* Nothing but what a kernel's rules ask about has to be looked at to see that the recipe is the
+ * right one for a launch through the driver layer that is not captured. (Launches into default
+ * streams, where their rules have settings, do not come here.) */
+static bool is_plain(const struct decide_recipe *recipe)
 {
-    return recipe->condition == 0 && variant->plan->needs == 0 && !decide_start_state.merges &&
+    return recipe->condition == 0 && !recipe->resolution->profile &&
            (!recipe->resolution->by_device ||
             (recipe->device && recipe->device == atomic_load(&decide_device_uniform)));
+}
+
+void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide_variant *variant,
+                               const CUlaunchConfig *config)
+{
+    const unsigned shape = DECIDE_NEED_SHAPE | DECIDE_NEED_CAPTURED;
+    uint64_t blocks, threads_and_memory, threads = (uint64_t)config->blockDimX * config->blockDimY;
+    if (variant->plan->needs == 0 || (variant->plan->needs & ~shape) || !is_plain(recipe) ||
+        threads * config->blockDimZ > UINT32_MAX)
+        return;
+    decide_recipe_shape(config, &blocks, &threads_and_memory);
+    struct decide_shaped *slot =
+        &variant->shaped[(blocks ^ threads_and_memory >> 37) % DECIDE_SHAPED_SLOTS];
+    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
+    /* Another thread is at it: then not now. */
+    if ((sequence & 1) || !atomic_compare_exchange_strong(&slot->sequence, &sequence, sequence + 1))
+        return;
+    atomic_store_explicit(&slot->blocks, blocks, memory_order_release);
+    atomic_store_explicit(&slot->threads_and_memory, threads_and_memory, memory_order_release);
+    atomic_store_explicit(&slot->recipe, recipe, memory_order_release);
+    atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
 }
 
 /* Locked. */
@@ -212,7 +234,7 @@ static void enter(struct decide_variant *variant, struct decide_recipe *recipe)
     recipe->next = atomic_load_explicit(&variant->recipes, memory_order_relaxed);
     atomic_store_explicit(&variant->recipes, recipe, memory_order_release);
     atomic_fetch_add_explicit(&variant->recipe_count, 1, memory_order_relaxed);
-    if (!is_plain(recipe, variant))
+    if (variant->plan->needs != 0 || !is_plain(recipe))
         return;
     /* A refusal at this moment takes it away again, before or after. */
     atomic_store(&variant->plain, recipe);
@@ -441,8 +463,22 @@ static __attribute__((noinline)) void
 launch_cluster(const struct decide_recipe *recipe, struct decide_variant *variant, uint64_t serial,
                const struct decide_launch *launch, struct decide_verdict *verdict)
 {
-    if (!decide_recipe_follow(recipe, variant, serial, launch, verdict))
+    struct decide_shape *shape =
+        shape_of(recipe, variant, serial, launch->config, &verdict->internal.shape_uses[0]);
+    verdict->internal.shapes[0] = shape;
+    enum way way = shape ? way_of(recipe, launch->config) : WAY_FULL;
+    if (way == WAY_OTHERS && launch->config->numAttrs == 0) {
+        verdict->cell = recipe->cell->number;
+        verdict->change = true;
+        decide_recipe_finish(recipe, recipe->cell, variant, launch, verdict, recipe->append,
+                             recipe->count);
+    } else if (way == WAY_OTHERS) {
+        follow_others(recipe, variant, launch, verdict);
+    } else if (way == WAY_WATCHED) {
+        launch_watched(recipe, variant, launch, verdict);
+    } else {
         decide_launch_in_full(launch, verdict);
+    }
 }
 
 /* All calls are tail calls: a frame here would cost as much as the rest. */

@@ -84,6 +84,41 @@ void decide_recipe_launch(const struct decide_recipe *recipe, struct decide_vari
                           uint64_t serial, const struct decide_launch *launch,
                           struct decide_verdict *verdict);
 
+/* What the selectors grid_blocks, block_threads and shared_memory look at. */
+static inline void decide_recipe_shape(const CUlaunchConfig *config, uint64_t *blocks,
+                                       uint64_t *threads_and_memory)
+{
+    *blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
+    *threads_and_memory = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ
+                              << 32 |
+                          config->sharedMemBytes;
+}
+
+/* Keeps the recipe as that of launches of this shape, if nothing else about a launch has to be
+ * looked at to see that it is the right one. Launch path. */
+void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide_variant *variant,
+                               const CUlaunchConfig *config);
+
+/* The recipe kept for launches of this shape; NULL: none. Launch path. */
+static inline const struct decide_recipe *decide_recipe_shaped(const struct decide_variant *variant,
+                                                               const CUlaunchConfig *config)
+{
+    uint64_t blocks, threads_and_memory;
+    decide_recipe_shape(config, &blocks, &threads_and_memory);
+    const struct decide_shaped *slot =
+        &variant->shaped[(blocks ^ threads_and_memory >> 37) % DECIDE_SHAPED_SLOTS];
+    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+    bool same =
+        atomic_load_explicit(&slot->blocks, memory_order_acquire) == blocks &&
+        atomic_load_explicit(&slot->threads_and_memory, memory_order_acquire) == threads_and_memory;
+    const struct decide_recipe *recipe = atomic_load_explicit(&slot->recipe, memory_order_acquire);
+    if (!same || !recipe || (sequence & 1) ||
+        atomic_load_explicit(&slot->sequence, memory_order_acquire) != sequence ||
+        recipe->refused != atomic_load_explicit(&variant->refused, memory_order_relaxed))
+        return NULL;
+    return recipe;
+}
+
 /* Writes what remains of the verdict of a changed launch. */
 static inline void
 decide_recipe_finish(const struct decide_recipe *recipe, const struct decide_cell *cell,

@@ -20,7 +20,13 @@ static unsigned random_below(unsigned limit)
 /* What settling in full says. */
 static void settle_in_full(struct decide_verdict *verdict, bool captured)
 {
-    const struct decide_asked asked = {.device = -1};
+    const struct decide_asked asked = {
+        .grid_blocks = trial.config.gridDimX,
+        .block_threads = trial.config.blockDimX,
+        .shared_memory = trial.config.sharedMemBytes,
+        .captured = captured,
+        .device = -1,
+    };
     struct decide_known known =
         decide_function_find(trial.launch.function, trial.launch.library, false);
     struct decide_case at = {
@@ -132,6 +138,15 @@ static void clusters(void **state)
     compare_under("[kernel a]\ncluster_dim = leave\npriority = 2\n", 8);
 }
 
+static void rules_about_shapes(void **state)
+{
+    (void)state;
+    compare_under("[kernel a]\ngrid_blocks = 60..61\nmem_sync_domain = remote\n"
+                  "[kernel b]\ngrid_blocks = 62..63\npriority = 1\ncaptured = no\n"
+                  "[kernel c]\ncluster_dim = 2\nmem_sync_domain = default\n",
+                  11);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -146,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(values_that_replace),         TEST(values_that_keep), TEST(removals),
         TEST(removals_that_graphs_refuse), TEST(clusters),         TEST(refusals),
+        TEST(rules_about_shapes),
     };
     return cmocka_run_group_tests_name("decide_recipe", tests, start_group, NULL);
 }
