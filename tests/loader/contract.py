@@ -34,7 +34,8 @@ def symbols(path=library):
     """(name, version or "", is_defined) of each dynamic symbol; not the names of the versions."""
     for line in readelf("--dyn-syms", path=path).splitlines():
         fields = line.split()
-        if len(fields) < 8 or not fields[0].rstrip(":").isdigit() or "ABS" in fields[6:8]:
+        if (len(fields) < 8 or not fields[0].rstrip(":").isdigit() or fields[4] == "LOCAL"
+                or "ABS" in fields[6:8]):
             continue
         name = next((field for field in fields[7:] if "@" in field), fields[7])
         name, _, version = name.replace("@@", "@").partition("@")

@@ -18,6 +18,8 @@ import pathlib
 import re
 import subprocess
 
+# The loader's: it is in every process, as what libc.so.6 needs, so it counts as part of libc.
+LOADER = {"__stack_chk_guard"}
 LIBDL = {"dladdr", "dladdr1", "dlclose", "dlerror", "dlinfo", "dlmopen", "dlopen", "dlsym", "dlvsym"}
 
 
@@ -84,6 +86,7 @@ def main():
     parser.add_argument("--readelf", required=True)
     parser.add_argument("--libc", required=True, help="the libc.so.6 at hand")
     parser.add_argument("--libdl", required=True, help="the libdl.so.2 at hand")
+    parser.add_argument("--loader", help="ld.so, where it has symbols that compilers refer to")
     parser.add_argument("--folder", required=True, type=pathlib.Path)
     parser.add_argument("compiler", nargs="+")
     arguments = parser.parse_args()
@@ -91,6 +94,9 @@ def main():
     baseline = tuple(int(part) for part in arguments.baseline.split("."))
     libc = defined_symbols(arguments.readelf, arguments.libc)
     libdl = defined_symbols(arguments.readelf, arguments.libdl)
+    if arguments.loader:
+        loader = defined_symbols(arguments.readelf, arguments.loader)
+        libc.update({name: loader[name] for name in LOADER & loader.keys()})
     for name in LIBDL & libc.keys():
         libdl.setdefault(name, {}).update(libc.pop(name))
     libdl = {name: versions for name, versions in libdl.items() if name in LIBDL}
