@@ -225,6 +225,14 @@ void decide_shapes_drop(uint64_t serial)
     handle_map_unlock(&shapes);
 }
 
+size_t decide_shapes_count(void)
+{
+    handle_map_lock(&shapes);
+    size_t count = handle_map_count(&shapes);
+    handle_map_unlock(&shapes);
+    return count;
+}
+
 /* ---- Answers --------------------------------------------------------------------------------- */
 
 /* The shape with its facts, asked now when it is new. */

@@ -100,6 +100,9 @@ void decide_shape_not_refused(struct decide_shape *shape, uint32_t use);
 /* Forgets the shapes of a function that is gone or changed. Takes a lock of its own. */
 void decide_shapes_drop(uint64_t serial);
 
+/* Shapes kept, for tests. Locks. */
+size_t decide_shapes_count(void);
+
 /* Forgets all. No other thread may exist. */
 void decide_cluster_start(void);
 

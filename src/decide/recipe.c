@@ -413,7 +413,7 @@ static inline __attribute__((always_inline)) enum way way_of(const struct decide
     unsigned left = config->numAttrs;
     if (!left || !special)
         return WAY_OTHERS;
-    if (!own || left + recipe->count > DECIDE_ATTRIBUTE_LIMIT)
+    if (!own || left > DECIDE_ATTRIBUTE_LIMIT - (unsigned)recipe->count)
         return WAY_FULL;
     do {
         uint32_t id = (own++)->id;

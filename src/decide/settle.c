@@ -10,8 +10,8 @@ void decide_settle_scan(struct decide_case *at)
     const CUlaunchConfig *config = at->launch->config;
     const struct cuda_launch_attribute *own = (const void *)config->attrs;
     at->present = 0;
-    /* Attributes beyond what last can number are not looked at: such a launch is not changed. */
-    unsigned count = !own ? 0 : config->numAttrs < 256 ? config->numAttrs : 256;
+    /* A launch that has too many is not changed, so nothing more need be read of it. */
+    unsigned count = own && config->numAttrs <= DECIDE_ATTRIBUTE_LIMIT ? config->numAttrs : 0;
     for (unsigned i = 0; i < count; i++) {
         uint32_t id = own[i].id;
         if (id >= 32)
@@ -100,8 +100,7 @@ static uint8_t ask_shape(struct decide_case *at, const struct decide_cluster_que
     return DECIDE_APPLIED;
 }
 
-static enum report_reason check_clusters(const struct decide_case *at,
-                                         enum policy_setting setting)
+static enum report_reason check_clusters(const struct decide_case *at, enum policy_setting setting)
 {
     if (at->device->clusters < 0)
         return REPORT_REASON_QUERY_FAILED;
@@ -265,8 +264,9 @@ static uint8_t settle_kernel(struct decide_case *at, enum policy_setting setting
 /* ---- One setting of a default stream's rule -------------------------------------------------- */
 
 /*
- * What the device can was looked at when the profile was made. A created stream has the setting itself,
- * and its captured launches carry it into the graph; so here it needs no graph_nodes either.
+ * What the device can was looked at when the profile was made. A created stream has the setting
+ * itself, and its captured launches carry it into the graph; so here it needs no graph_nodes
+ * either.
  */
 enum report_reason decide_settle_check_stream(struct decide_case *at, enum policy_setting setting)
 {
@@ -288,8 +288,9 @@ static uint8_t settle_stream(struct decide_case *at, enum policy_setting setting
         return DECIDE_RESULT(merged->result.outcome, merged->result.reason);
     const struct cuda_launch_attribute *own = decide_case_own(at, about->attribute);
     if (own && !(at->removed >> about->attribute & 1))
-        return decide_setting_same(about, own, &choice->attribute) ? DECIDE_ALREADY_SO
-                                                                   : DECIDE_KEPT(REPORT_REASON_OWN_VALUE);
+        return decide_setting_same(about, own, &choice->attribute)
+                   ? DECIDE_ALREADY_SO
+                   : DECIDE_KEPT(REPORT_REASON_OWN_VALUE);
     if (choice->value->when_set == POLICY_WHEN_SET_KEEP && at->stream &&
         decide_stream_own(at->stream) >> about->attribute & 1)
         return DECIDE_KEPT(REPORT_REASON_OWN_VALUE);

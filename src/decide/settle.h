@@ -45,8 +45,8 @@ struct decide_case {
     uint32_t shape_uses[2];
 };
 
-/* Why a kernel rule's value cannot be made, as far as neither the launch's own attributes nor its shape
- * matter; NONE: it can. Sets detail. Launch path. */
+/* Why a kernel rule's value cannot be made, as far as neither the launch's own attributes nor its
+ * shape matter; NONE: it can. Sets detail. Launch path. */
 enum report_reason decide_settle_check(struct decide_case *at, enum policy_setting setting,
                                        const struct decide_choice *choice);
 

@@ -2,6 +2,8 @@
 /* When a launch may get a cluster, and what is remembered of it. */
 #include "test_decide_support.h"
 
+#include "decide/cluster.h"
+
 static struct trial trial;
 static struct fake_function function;
 
@@ -34,6 +36,10 @@ static void it_is_refused_when_the_grid_is_not_divisible(void **state)
     trial.config.gridDimY = 6;
     assert_true(run_trial(&trial)->change);
     trial.config.gridDimX = 63;
+    assert_false(decide_trial(&trial)->change);
+    assert_result(&trial.verdict, CLUSTER_DIM, REFUSED, GRID_NOT_DIVISIBLE);
+    trial.config.gridDimX = 64;
+    trial.config.gridDimY = 4;
     assert_false(decide_trial(&trial)->change);
     assert_result(&trial.verdict, CLUSTER_DIM, REFUSED, GRID_NOT_DIVISIBLE);
 }
@@ -319,6 +325,61 @@ static void the_programs_own_cluster_is_taken_away_only_when_called_unsafe(void 
     assert_result(&trial.verdict, CLUSTER_DIM, KEPT, COMPILE_TIME_CLUSTER);
 }
 
+/* The parser refuses such a rule; the engine does not rely on it. */
+static void without_the_word_unsafe_even_a_replacing_rule_keeps_it(void **state)
+{
+    (void)state;
+    static const char *rules[] = {
+        "[kernel gemm]\ncluster_dim = 2\nwhen_set = replace\nunsafe_cluster = yes\n",
+        "[kernel gemm]\ncluster_dim = unset\nunsafe_cluster = yes\n"};
+    for (int i = 0; i < 2; i++) {
+        struct policy *policy = parse_policy(rules[i]);
+        struct policy_rule *rule = malloc(sizeof *rule);
+        assert_non_null(rule);
+        *rule = policy->rules[0];
+        rule->unsafe_cluster = false;
+        const struct policy_rule *checked = policy->rules;
+        policy->rules = rule;
+        start_parsed(policy);
+        function = fake_function_of("gemm");
+        add_own_cluster(trial_of(&trial, &function), 4, 4, 1, 1);
+        assert_false(decide_trial(&trial)->change);
+        assert_result(&trial.verdict, CLUSTER_DIM, KEPT, OWN_CLUSTER);
+        decide_start(NULL, &this_process, POLICY_MODE_ENFORCE);
+        policy->rules = checked;
+        free(rule);
+    }
+}
+
+static void an_unknown_attribute_is_blamed_before_the_cluster(void **state)
+{
+    (void)state;
+    start("[kernel gemm]\ncluster_dim = 2\nshared_memory_carveout = 10\n");
+    decide_trial(&trial);
+    decide_launch_refused(&trial.launch, &trial.verdict, CUDA_ERROR_INVALID_VALUE);
+    assert_non_null(given(decide_trial(&trial), 4));
+    assert_null(given(&trial.verdict, 14));
+    decide_launch_refused(&trial.launch, &trial.verdict, CUDA_ERROR_INVALID_VALUE);
+    assert_false(decide_trial(&trial)->change);
+}
+
+static void shapes_go_with_their_function(void **state)
+{
+    (void)state;
+    start(CLUSTER);
+    decide_function_named(&function, "gemm", &fake);
+    run_trial(&trial);
+    trial.config.sharedMemBytes = 16;
+    run_trial(&trial);
+    assert_int_equal(decide_shapes_count(), 2);
+    decide_function_changed(&function);
+    assert_int_equal(decide_shapes_count(), 0);
+    run_trial(&trial);
+    assert_int_equal(decide_shapes_count(), 1);
+    decide_container_gone(&fake);
+    assert_int_equal(decide_shapes_count(), 0);
+}
+
 static void a_replaced_cluster_still_divides_the_programs_preferred_one(void **state)
 {
     (void)state;
@@ -424,6 +485,7 @@ static void a_function_remembers_a_bounded_number_of_shapes(void **state)
         trial.config.sharedMemBytes = shared;
         assert_true(run_trial(&trial)->change);
     }
+    assert_int_equal(decide_shapes_count(), DECIDE_SHAPES_OF_A_FUNCTION);
     int occupancies = fake.occupancies;
     trial.config.sharedMemBytes = 299;
     assert_true(run_trial(&trial)->change);
@@ -471,6 +533,9 @@ int main(void)
         TEST(the_programs_own_cluster_is_kept),
         TEST(the_programs_own_cluster_is_replaced_only_when_called_unsafe),
         TEST(the_programs_own_cluster_is_taken_away_only_when_called_unsafe),
+        TEST(without_the_word_unsafe_even_a_replacing_rule_keeps_it),
+        TEST(an_unknown_attribute_is_blamed_before_the_cluster),
+        TEST(shapes_go_with_their_function),
         TEST(a_replaced_cluster_still_divides_the_programs_preferred_one),
         TEST(a_preferred_cluster_needs_compute_capability_10),
         TEST(a_preferred_cluster_is_a_multiple_of_the_launchs),

@@ -3,6 +3,7 @@
 #include "test_decide_support.h"
 
 #include "decide/device.h"
+#include "decide/function.h"
 
 static struct trial trial;
 
@@ -260,12 +261,14 @@ static void a_refused_hint_is_not_tried_again_and_other_settings_are(void **stat
     decide_trial(&trial);
     assert_true(decide_launch_refused(&trial.launch, &trial.verdict, CUDA_ERROR_INVALID_VALUE));
     decide_launch_repeated(&trial.launch, &trial.verdict, CUDA_SUCCESS);
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < 10; round++) {
         assert_true(decide_trial(&trial)->change);
         assert_null(given(&trial.verdict, 14));
         assert_non_null(given(&trial.verdict, 10));
         assert_result(&trial.verdict, SHARED_MEMORY_CARVEOUT, REFUSED, REFUSED_BY_DRIVER);
     }
+    /* Decided once before the refusal and once after it. */
+    assert_int_equal(decide_function_find(&function, NULL, false).variant->recipe_count, 2);
 }
 
 static void a_refusal_of_a_launch_with_attributes_of_its_own_is_remembered_too(void **state)

@@ -90,6 +90,20 @@ static void a_final_rule_that_does_not_match_ends_nothing(void **state)
     assert_null(given(verdict, 8));
 }
 
+static void a_final_rule_ends_the_search_even_where_it_gives_nothing(void **state)
+{
+    (void)state;
+    struct fake_function function = fake_function_of("k");
+    start_policy("[kernel a]\nname = k\nmem_sync_domain = remote\n"
+                 "[kernel b]\ngrid_blocks = 1..4\nmem_sync_domain = default\nfinal = yes\n"
+                 "[kernel c]\npriority = 1\n");
+    trial_of(&trial, &function);
+    assert_int_equal(PRIORITY_RULE(&trial), 2);
+    trial.config.gridDimX = 4;
+    assert_int_equal(PRIORITY_RULE(&trial), -1);
+    assert_int_equal(DOMAIN_RULE(&trial), 0);
+}
+
 static void a_name_is_matched_in_the_form_that_the_rule_says(void **state)
 {
     (void)state;
@@ -357,6 +371,7 @@ int main(void)
         TEST(leave_ends_the_search_of_its_group),
         TEST(final_ends_the_search_of_every_group),
         TEST(a_final_rule_that_does_not_match_ends_nothing),
+        TEST(a_final_rule_ends_the_search_even_where_it_gives_nothing),
         TEST(a_name_is_matched_in_the_form_that_the_rule_says),
         TEST(not_name_excludes_a_kernel),
         TEST(a_function_without_a_name_meets_only_rules_without_names),

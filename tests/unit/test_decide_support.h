@@ -301,15 +301,15 @@ static inline void keep_policy(struct policy *policy)
     static struct kept {
         struct policy *policy;
         struct kept *next;
-    } *first;
+    } * first;
     struct kept *kept = malloc(sizeof *kept);
     assert_non_null(kept);
     *kept = (struct kept){policy, first};
     first = kept;
 }
 
-/* Starts the engine with the rules in text; "[policy] version = 1" is added. */
-static inline void start_policy(const char *text)
+/* The policy with the rules in text; "[policy] version = 1" is added. */
+static inline struct policy *parse_policy(const char *text)
 {
     size_t size = strlen(text) + 64;
     char *whole = malloc(size);
@@ -324,8 +324,18 @@ static inline void start_policy(const char *text)
     keep_policy(policy);
     policy_diagnostics_release(&diagnostics);
     free(whole);
+    return policy;
+}
+
+static inline void start_parsed(const struct policy *policy)
+{
     report_control->part.mode = POLICY_MODE_ENFORCE;
     decide_start(policy, &this_process, POLICY_MODE_ENFORCE);
+}
+
+static inline void start_policy(const char *text)
+{
+    start_parsed(parse_policy(text));
 }
 
 /* A launch of 64 x 1 x 1 blocks of 128 threads into the stream. */
