@@ -5,8 +5,9 @@
 
 #define BIT(id) (UINT32_C(1) << (id))
 
-/* Documented in CUlaunchAttributeID: "Valid for streams, graph nodes, launches". */
-static const uint32_t on_stream = BIT(1) | BIT(3) | BIT(8) | BIT(9) | BIT(10) | BIT(16);
+/* Documented in CUlaunchAttributeID: "Valid for streams, graph nodes, launches". Measured: 16 is
+ * not for streams, and a node takes it but does not tell it. */
+static const uint32_t on_stream = BIT(1) | BIT(3) | BIT(8) | BIT(9) | BIT(10);
 static const uint32_t on_node = BIT(1) | BIT(2) | BIT(4) | BIT(5) | BIT(8) | BIT(9) | BIT(10) |
                                 BIT(11) | BIT(13) | BIT(14) | BIT(16) | BIT(17) | BIT(18);
 
@@ -16,6 +17,8 @@ static int attribute_version(unsigned int id)
     switch (id) {
     case ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
         return 12080;
+    case ATTRIBUTE_SHARED_MEMORY_CARVEOUT:
+        return 12050;
     case ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return 13000;
     case ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE:
@@ -44,10 +47,20 @@ bool attribute_on_node(unsigned int id)
     return attribute_known(id) && (on_node & BIT(id)) != 0;
 }
 
+bool attribute_told_by_node(unsigned int id)
+{
+    return attribute_on_node(id) && id != ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING;
+}
+
 void attribute_put(struct attribute_set *set, unsigned int id, const CUlaunchAttributeValue *value)
 {
     set->present |= BIT(id);
     set->value[id] = *value;
+}
+
+void attribute_remove(struct attribute_set *set, unsigned int id)
+{
+    set->present &= ~BIT(id);
 }
 
 bool attribute_has(const struct attribute_set *set, unsigned int id)

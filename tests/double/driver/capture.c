@@ -120,6 +120,20 @@ CUresult capture_check(CUstream stream)
     return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
+CUresult capture_check_legacy(CUstream stream)
+{
+    return stream->kind == STREAM_LEGACY ? capture_check(stream) : CUDA_SUCCESS;
+}
+
+CUresult capture_check_idle(CUstream stream)
+{
+    CUresult result = capture_check(stream);
+    if (result != CUDA_SUCCESS || stream->capture == NULL)
+        return result;
+    capture_invalidate(stream);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 CUresult capture_unsafe_call(void)
 {
     CUresult result = CUDA_SUCCESS;
@@ -253,10 +267,11 @@ CUresult capture_finish(CUstream stream, CUgraph *graph)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (capture->origin != stream)
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != thread_ordinal())
-        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     CUresult result = CUDA_SUCCESS;
-    if (capture->status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    /* Measured: errors 904 and 908 end the capture, too. */
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != thread_ordinal())
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    else if (capture->status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED; /* measured: 901, and no graph */
     else if (!joined(capture))
         result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;

@@ -28,6 +28,7 @@
 
 /* Attributes younger than the oldest headers this is built with. */
 #define ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION 11
+#define ATTRIBUTE_SHARED_MEMORY_CARVEOUT 14
 #define ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING 16
 #define ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE 17
 #define ATTRIBUTE_SHARED_MEMORY_MODE 18
@@ -128,7 +129,9 @@ struct attribute_set {
 bool attribute_known(unsigned int id);
 bool attribute_on_stream(unsigned int id);
 bool attribute_on_node(unsigned int id);
+bool attribute_told_by_node(unsigned int id);
 void attribute_put(struct attribute_set *set, unsigned int id, const CUlaunchAttributeValue *value);
+void attribute_remove(struct attribute_set *set, unsigned int id);
 bool attribute_has(const struct attribute_set *set, unsigned int id);
 /* Adds what is in `from`, which wins. */
 void attribute_merge(struct attribute_set *set, const struct attribute_set *from);
@@ -328,6 +331,10 @@ bool node_list_copy(struct node_list *to, const struct node_list *from);
 
 /* CUDA_SUCCESS, or why work may not be put in the stream now (900, 901, 906). */
 CUresult capture_check(CUstream stream);
+/* For questions that only concern the legacy stream while a blocking stream captures. */
+CUresult capture_check_legacy(CUstream stream);
+/* For calls that a capturing stream does not permit: 900, and the capture is invalid afterwards. */
+CUresult capture_check_idle(CUstream stream);
 /* A node in the graph that the stream captures into; the stream then depends on it alone. */
 CUresult capture_node(CUstream stream, CUgraphNodeType type, CUgraphNode *node);
 void capture_invalidate(CUstream stream);
@@ -393,6 +400,7 @@ struct kernel_node {
     unsigned int grid[3], block[3], shared;
     void **parameters;
     void **extra;
+    bool captured; /* made by a launch into a capturing stream */
     void *storage; /* what the two point to when the arguments' sizes are known: our own copy */
     struct attribute_set attributes;
 };

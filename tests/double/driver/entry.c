@@ -6,6 +6,7 @@
  * (also measured); a name that is not there succeeds with a null pointer (measured for "").
  */
 #include "driver.h"
+#include "newer.h"
 #include <cudaTypedefs.h>
 #include <dlfcn.h>
 #include <stdlib.h>

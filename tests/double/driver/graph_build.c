@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building graphs by hand: graphs, nodes, edges. */
 #include "driver.h"
+#include "newer.h"
 #include <string.h>
 
 static struct call graph_call(const char *name, CUgraph graph)
@@ -215,6 +216,16 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
     return add_any(__func__, phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 
+/* Documented for 13.4: as the version before. */
+CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                   const CUgraphNode *dependencies,
+                                   const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                   CUgraphNodeParams *nodeParams)
+{
+    (void)dependencyData;
+    return add_any(__func__, phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+}
+
 CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                      const CUgraphNode *dependencies, size_t numDependencies)
 {
@@ -258,9 +269,9 @@ CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGrap
     return add(__func__, phGraphNode, hGraph, dependencies, numDependencies, &addition);
 }
 
-CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+static CUresult set_any(const char *name, CUgraphNode hNode, const CUgraphNodeParams *nodeParams)
 {
-    struct call call = graph_node_call(__func__, hNode, -1);
+    struct call call = graph_node_call(name, hNode, -1);
     CUresult result = call.result;
     if (result == CUDA_SUCCESS && (nodeParams == NULL || nodeParams->type != hNode->type))
         result = CUDA_ERROR_INVALID_VALUE;
@@ -272,6 +283,16 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
             call_kernel_node(&call, &hNode->kernel);
     }
     return call_end(&call, result);
+}
+
+CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    return set_any(__func__, hNode, nodeParams);
+}
+
+CUresult CUDAAPI cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    return set_any(__func__, hNode, nodeParams);
 }
 
 CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)

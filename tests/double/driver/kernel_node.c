@@ -219,17 +219,47 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAt
     struct call call = graph_node_call(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL);
     call_add(&call, "id=%d", (int)attr);
     if (call.result == CUDA_SUCCESS &&
-        (value_out == NULL || !attribute_on_node((unsigned int)attr)))
+        (value_out == NULL || !attribute_told_by_node((unsigned int)attr)))
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS) {
         attribute_default((unsigned int)attr, value_out);
+        /* Measured: captured nodes tell "spread", explicit ones "default". */
+        if (attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE &&
+            hNode->kernel.captured)
+            value_out->clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
         if (attribute_has(&hNode->kernel.attributes, (unsigned int)attr))
             *value_out = hNode->kernel.attributes.value[attr];
     }
     return call_end(&call, call.result);
 }
 
-/* A cluster that does not fit the grid is found when the graph is instantiated (assumed). */
+/*
+ * Measured: a cluster of {0,0,0} takes the node's cluster away; one that does not fit the grid is
+ * refused when it is set, and the node stays as it was; so is a carveout of -1, though it is the
+ * default of a launch.
+ */
+static CUresult set_attribute(struct kernel_node *kernel, unsigned int id,
+                              CUlaunchAttributeValue value)
+{
+    struct attribute_set before = kernel->attributes;
+    int number;
+    memcpy(&number, &value, sizeof(number));
+    if (id == ATTRIBUTE_SHARED_MEMORY_CARVEOUT && number < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = attribute_check(id, &value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    attribute_put(&kernel->attributes, id, &value);
+    if (id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && id != ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
+        return CUDA_SUCCESS;
+    if (value.clusterDim.x == 0 && value.clusterDim.y == 0 && value.clusterDim.z == 0)
+        attribute_remove(&kernel->attributes, id);
+    result = kernel_node_check(kernel);
+    if (result != CUDA_SUCCESS)
+        kernel->attributes = before;
+    return result;
+}
+
 CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
                                                const CUkernelNodeAttrValue *value)
 {
@@ -244,12 +274,8 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     CUresult result = call.result;
     if (result == CUDA_SUCCESS && (value == NULL || !attribute_on_node((unsigned int)attr)))
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) {
-        CUlaunchAttributeValue clean = *value;
-        result = attribute_check((unsigned int)attr, &clean);
-        if (result == CUDA_SUCCESS)
-            attribute_put(&hNode->kernel.attributes, (unsigned int)attr, &clean);
-    }
+    if (result == CUDA_SUCCESS)
+        result = set_attribute(&hNode->kernel, (unsigned int)attr, *value);
     return call_end(&call, result);
 }
 

@@ -79,6 +79,7 @@ static CUresult capture_launch(const struct launch *launch, const struct attribu
     memcpy(kernel->grid, launch->grid, sizeof(kernel->grid));
     memcpy(kernel->block, launch->block, sizeof(kernel->block));
     kernel->shared = launch->shared;
+    kernel->captured = true;
     kernel->parameters = launch->parameters;
     kernel->extra = launch->extra;
     kernel_node_copy_arguments(kernel);

@@ -162,9 +162,16 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     return destroy(__func__, hStream);
 }
 
-/* Begins a call about a stream; *stream is NULL only when the call must fail. */
+/*
+ * Begins a call about a stream; *stream is NULL only when the call must fail.
+ *
+ * Measured: a capturing stream does not tell its flags, device and id (error 900), and whoever asks
+ * invalidates the capture; its priority, context and attributes it tells. The legacy stream tells
+ * nothing of all this while a blocking stream captures (906, and that capture is invalid); device
+ * and id of that one are assumed.
+ */
 static struct call stream_call(const char *name, CUstream handle, CUstream standard,
-                               CUstream *stream)
+                               CUresult (*check)(CUstream stream), CUstream *stream)
 {
     struct call call = call_begin(name);
     *stream = stream_of(handle, standard, true);
@@ -173,6 +180,8 @@ static struct call stream_call(const char *name, CUstream handle, CUstream stand
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
         call.result = stream_refusal(handle);
+    if (call.result == CUDA_SUCCESS)
+        call.result = check(*stream);
     return call;
 }
 
@@ -191,7 +200,7 @@ static CUresult get_context(const char *name, CUstream standard, CUstream handle
                             CUcontext *context)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
+    struct call call = stream_call(name, handle, standard, capture_check_legacy, &stream);
     if (call.result == CUDA_SUCCESS && context == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
@@ -207,7 +216,7 @@ static CUresult get_contexts(const char *name, CUstream standard, CUstream handl
                              CUcontext *context, CUgreenCtx *green)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
+    struct call call = stream_call(name, handle, standard, capture_check_legacy, &stream);
     if (call.result == CUDA_SUCCESS && (context == NULL || green == NULL))
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS) {
@@ -225,7 +234,7 @@ TWO_FORMS(cuStreamGetCtx_v2, (CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGr
 static CUresult get_device(const char *name, CUstream standard, CUstream handle, CUdevice *device)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
+    struct call call = stream_call(name, handle, standard, capture_check_idle, &stream);
     if (call.result == CUDA_SUCCESS && device == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
@@ -239,7 +248,7 @@ TWO_FORMS(cuStreamGetDevice, (CUstream hStream, CUdevice *device), get_device, h
 static CUresult get_id(const char *name, CUstream standard, CUstream handle, unsigned long long *id)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
+    struct call call = stream_call(name, handle, standard, capture_check_idle, &stream);
     if (call.result == CUDA_SUCCESS && id == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS) {
@@ -255,7 +264,7 @@ TWO_FORMS(cuStreamGetId, (CUstream hStream, unsigned long long *streamId), get_i
 static CUresult get_priority(const char *name, CUstream standard, CUstream handle, int *priority)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
+    struct call call = stream_call(name, handle, standard, capture_check_legacy, &stream);
     if (call.result == CUDA_SUCCESS && priority == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
@@ -268,7 +277,7 @@ TWO_FORMS(cuStreamGetPriority, (CUstream hStream, int *priority), get_priority, 
 static CUresult get_flags(const char *name, CUstream standard, CUstream handle, unsigned int *flags)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
+    struct call call = stream_call(name, handle, standard, capture_check_idle, &stream);
     if (call.result == CUDA_SUCCESS && flags == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
@@ -282,14 +291,7 @@ TWO_FORMS(cuStreamGetFlags, (CUstream hStream, unsigned int *flags), get_flags, 
 static CUresult synchronize(const char *name, CUstream standard, CUstream handle)
 {
     CUstream stream;
-    struct call call = stream_call(name, handle, standard, &stream);
-    if (call.result == CUDA_SUCCESS) {
-        call.result = capture_check(stream);
-        if (call.result == CUDA_SUCCESS && stream->capture != NULL) {
-            capture_invalidate(stream);
-            call.result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        }
-    }
+    struct call call = stream_call(name, handle, standard, capture_check_idle, &stream);
     return call_end(&call, call.result);
 }
 

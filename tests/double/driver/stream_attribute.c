@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of streams. Measured: they can be set on created, green-context, legacy and per-thread
- * streams alike. */
+ * streams alike, and while the stream captures; not on the legacy stream while a blocking stream
+ * captures (error 906), which invalidates that capture. */
 #include "driver.h"
 
 static CUresult check(struct call *call, CUstream handle, CUstream stream)
@@ -9,7 +10,7 @@ static CUresult check(struct call *call, CUstream handle, CUstream stream)
         return call->result;
     if (context_current() == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return stream == NULL ? stream_refusal(handle) : CUDA_SUCCESS;
+    return stream == NULL ? stream_refusal(handle) : capture_check_legacy(stream);
 }
 
 static CUresult set(const char *name, CUstream standard, CUstream handle, CUstreamAttrID id,
@@ -58,7 +59,8 @@ static CUresult get(const char *name, CUstream standard, CUstream handle, CUstre
     return call_end(&call, result);
 }
 
-/* Documented: copies attributes from source to destination; both belong to one context. */
+/* Measured: priority, domain and map are copied. Documented: all attributes, within one context.
+ * Assumed: the legacy stream is treated as when one attribute is set. */
 static CUresult copy(const char *name, CUstream standard, CUstream to_handle, CUstream from_handle)
 {
     struct call call = call_begin(name);
@@ -70,6 +72,8 @@ static CUresult copy(const char *name, CUstream standard, CUstream to_handle, CU
         text_add(&call.details, " from=%s", stream_name(from, text, sizeof(text)));
     }
     CUresult result = check(&call, to == NULL ? to_handle : from_handle, to == NULL ? to : from);
+    if (result == CUDA_SUCCESS)
+        result = capture_check_legacy(from);
     if (result == CUDA_SUCCESS && context_root(to->context) != context_root(from->context))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORDING_DRIVER_NEWER_H
+#define RECORDING_DRIVER_NEWER_H
+
+/* Functions that drivers after 13.0 have, for headers that do not declare them yet. */
+#include <cuda.h>
+
+#if CUDA_VERSION < 13030
+typedef void *CUgraphRecaptureCallback;
+typedef CUresult(CUDAAPI *PFN_cuStreamBeginRecaptureToGraph_v13030)(CUstream, CUstreamCaptureMode,
+                                                                    CUgraph,
+                                                                    CUgraphRecaptureCallback,
+                                                                    void *);
+typedef PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
+CUresult CUDAAPI cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCaptureMode mode,
+                                               CUgraph hGraph,
+                                               CUgraphRecaptureCallback callbackFunc,
+                                               void *userData);
+#endif
+CUresult CUDAAPI cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCaptureMode mode,
+                                                    CUgraph hGraph,
+                                                    CUgraphRecaptureCallback callbackFunc,
+                                                    void *userData);
+
+#if CUDA_VERSION < 13040
+typedef CUresult(CUDAAPI *PFN_cuGraphAddNode_v13040)(CUgraphNode *, CUgraph, const CUgraphNode *,
+                                                     const CUgraphEdgeData *, size_t,
+                                                     CUgraphNodeParams *);
+typedef CUresult(CUDAAPI *PFN_cuGraphNodeSetParams_v13040)(CUgraphNode, CUgraphNodeParams *);
+CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                   const CUgraphNode *dependencies,
+                                   const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                   CUgraphNodeParams *nodeParams);
+CUresult CUDAAPI cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *nodeParams);
+#endif
+
+#endif
