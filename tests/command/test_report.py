@@ -188,9 +188,14 @@ class Merging(Report):
         self.assertEqual(self.summary(self.folder)["launches"], 3)
 
     def test_links_in_folders_are_not_followed(self):
-        os.symlink(self.folder, self.path("loop"))
-        self.write_report("a.json", 1, kernels=[kernel("f", 1)])
-        self.assertEqual(self.summary(self.folder)["launches"], 1)
+        os.mkdir(self.path("reports"))
+        os.mkdir(self.path("elsewhere"))
+        self.write_report("reports/a.json", 1, kernels=[kernel("f", 1)])
+        self.write_report("elsewhere/b.json", 2, kernels=[kernel("f", 2)])
+        os.symlink("../elsewhere", self.path("reports/folder"))
+        os.symlink("../elsewhere/b.json", self.path("reports/b.json"))
+        self.assertEqual(self.summary(self.path("reports"))["launches"], 1)
+        self.assertEqual(self.summary(self.path("reports/folder"))["launches"], 2)
 
     def test_the_document_of_a_job_is_read_back(self):
         job = {"format": "cudapolicy job", "schema": 1, "summary": {},
@@ -227,11 +232,11 @@ priority = -1
 
     def test_a_pattern_for_another_form_of_the_name_says_which(self):
         mangled = "_ZN2at6native4copyIfEEvPT_i"
-        lines = self.lines("name = *copy<float>*", dict(kernel("at::native::copy", 1),
-                                                        mangled=mangled))
-        self.assertEqual(lines[1], "  with name_form = signature it would match "
-                                   "void at::native::copy<float>(float*, int)")
-        lines = self.lines("name = _ZN2at*", dict(kernel("at::native::copy", 1), mangled=mangled))
+        copy_kernel = dict(kernel("at::native::copy", 1), mangled=mangled)
+        lines = self.lines("name = *copy<float>*", kernel("copy_float", 9), copy_kernel)
+        self.assertEqual(lines[1:], ["  with name_form = signature it would match "
+                                     "void at::native::copy<float>(float*, int)"])
+        lines = self.lines("name = _ZN2at*", copy_kernel)
         self.assertEqual(lines[1], f"  with name_form = mangled it would match {mangled}")
 
     def test_another_selector_that_failed_is_named(self):
