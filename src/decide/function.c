@@ -151,21 +151,22 @@ static uint32_t cell_of_nothing(struct decide_variant *variant)
         ->number;
 }
 
-/* Keeps what was found out about a function. The serial of its entry, 0 when it could not be kept.
- */
-static uint64_t keep(void *function, struct decide_answer *answer, struct decide_variant *variant,
-                     bool symbol)
+/* Keeps what was found out about a function. told: the name that its entry had when the driver was
+ * asked. The serial of its entry, 0 when it could not be kept. */
+static uint64_t keep(void *function, const char *told, struct decide_answer *answer,
+                     struct decide_variant *variant, bool symbol)
 {
     uint32_t cell = may_pass(variant, symbol) ? cell_of_nothing(variant) : 0;
     uint64_t serial = 0;
     handle_map_lock(&decide_functions);
     struct decide_function *entry = entry_of(function);
-    if (entry && entry->mangled && !same_text(entry->mangled, answer->mangled)) {
+    if (entry && !same_text(entry->mangled, told)) {
         /* Another thread named the handle anew in the meantime. */
         handle_map_unlock(&decide_functions);
         return 0;
     }
-    if (!entry && (entry = enter(function, answer->mangled, answer->container)))
+    if ((!entry || !same_text(told, answer->mangled)) &&
+        (entry = enter(function, answer->mangled, answer->container)))
         answer->mangled = NULL;
     if (entry) {
         if (answer->kind != DECIDE_FUNCTION_UNKNOWN)
@@ -173,6 +174,8 @@ static uint64_t keep(void *function, struct decide_answer *answer, struct decide
         entry->context = answer->context;
         if (!entry->container)
             entry->container = answer->container;
+        entry->in_module = answer->kind == DECIDE_FUNCTION_LOADED && answer->container &&
+                           entry->container == answer->container;
         serial = atomic_load_explicit(&entry->serial, memory_order_relaxed);
         atomic_store_explicit(&entry->variant, variant, memory_order_release);
         if (may_pass(variant, symbol))
@@ -213,15 +216,17 @@ struct decide_known decide_function_meet(void *function, const char *library, bo
     struct decide_known known = {0};
     if (!function || meet_known(function, library, &known))
         return known;
-    struct decide_answer answer = {.mangled = told_name(function)};
+    char *told = told_name(function);
+    struct decide_answer answer = {.mangled = told ? strdup(told) : NULL};
     if (symbol)
         answer.kind = DECIDE_FUNCTION_SYMBOL;
     else
         decide_function_ask(function, &answer);
     struct decide_kernel *kernel = decide_kernel_of(answer.mangled);
     known.variant = kernel ? decide_kernel_variant(kernel, library) : NULL;
-    known.serial = known.variant ? keep(function, &answer, known.variant, symbol) : 0;
+    known.serial = known.variant ? keep(function, told, &answer, known.variant, symbol) : 0;
     free(answer.mangled);
+    free(told);
     return known;
 }
 
@@ -272,15 +277,38 @@ void decide_function_attribute_set(void *function, int attribute, int value, int
     handle_map_unlock(&decide_functions);
 }
 
-/* A container that is a library takes the modules made from it along, which are not known. What was
- * not told can be asked again, so it is not kept over any unloading. */
+/* Locked. */
+static bool is_module(const void *container)
+{
+    struct decide_function *entry;
+    for (size_t i = 0; (entry = handle_map_next(&decide_functions, &i));)
+        if (entry->in_module && entry->container == container)
+            return true;
+    return false;
+}
+
+/*
+ * Whether an entry ends with a container. What was not told can be asked again, so it is not kept
+ * over any unloading. A library takes modules along that were made from it, without our being told
+ * which; so unless the container is known as a module, no function stays that lives in one, if only
+ * the driver can be asked for its name again.
+ */
+static bool ends_with(const struct decide_function *entry, const void *container, bool module)
+{
+    if (entry->kind == DECIDE_FUNCTION_SYMBOL)
+        return false;
+    if (!entry->told || !container || entry->container == container)
+        return true;
+    return !module && entry->kind == DECIDE_FUNCTION_LOADED && cuda_driver.cuFuncGetName;
+}
+
 void decide_container_gone(void *container)
 {
     struct decide_function *entry;
     handle_map_lock(&decide_functions);
+    bool module = is_module(container);
     for (size_t i = 0; (entry = handle_map_next(&decide_functions, &i));)
-        if (entry->kind != DECIDE_FUNCTION_SYMBOL &&
-            (!entry->told || !container || entry->container == container))
+        if (ends_with(entry, container, module))
             forget(entry);
     handle_map_unlock(&decide_functions);
 }

@@ -36,9 +36,10 @@ struct decide_function {
     char *mangled;   /* NULL: not known */
     void *container; /* CUmodule or CUlibrary; NULL: not known */
     CUcontext context;
-    uint8_t kind; /* enum decide_function_kind */
-    bool told;    /* its name came through decide_function_named or decide_function_of_kernel */
-    bool shapes;  /* cluster shapes are kept under serial */
+    uint8_t kind;   /* enum decide_function_kind */
+    bool told;      /* its name came through decide_function_named or decide_function_of_kernel */
+    bool in_module; /* the driver says that container is the module which it was made from */
+    bool shapes;    /* cluster shapes are kept under serial */
     struct {
         int value;        /* that the program set last */
         uint64_t devices; /* for which it did, bit 1 << ordinal; 0: it did not */
@@ -57,10 +58,10 @@ extern struct handle_map decide_functions __attribute__((visibility("hidden")));
  * of one of its callers. Locks, allocates, queries. */
 struct decide_known decide_function_meet(void *function, const char *library, bool symbol);
 
-/* What an entry says of the handle; variant NULL when it is not (or no longer) the entry of that handle,
- * or not for that library. Launch path. */
+/* What an entry says of the handle; variant NULL when it is not (or no longer) the entry of that
+ * handle. Launch path. */
 static inline struct decide_known decide_function_read(const struct decide_function *entry,
-                                                       const void *function, const char *library)
+                                                       const void *function)
 {
     uint32_t use = handle_entry_use(entry);
     uint64_t handle = atomic_load_explicit(&entry->base.handle, memory_order_acquire);
@@ -68,22 +69,23 @@ static inline struct decide_known decide_function_read(const struct decide_funct
         .variant = atomic_load_explicit(&entry->variant, memory_order_acquire),
         .serial = atomic_load_explicit(&entry->serial, memory_order_acquire),
     };
-    if (handle != (uintptr_t)function || handle_entry_use(entry) != use || !known.variant ||
-        !(known.variant->any_library || known.variant->library == library))
+    if (handle != (uintptr_t)function || handle_entry_use(entry) != use)
         known.variant = NULL;
     return known;
 }
 
-/* The function as launched by a library. symbol: a host symbol of the runtime layer, which the driver
- * must not be asked about. Launch path: no lock, except at a first sight. */
+/* The function as launched by a library. symbol: a host symbol of the runtime layer, which the
+ * driver must not be asked about. Launch path: no lock, except at a first sight. */
 static inline struct decide_known decide_function_find(void *function, const char *library,
                                                        bool symbol)
 {
     const struct decide_function *entry = handle_map_find(&decide_functions, (uintptr_t)function);
     struct decide_known known = {0};
     if (entry)
-        known = decide_function_read(entry, function, library);
-    return known.variant ? known : decide_function_meet(function, library, symbol);
+        known = decide_function_read(entry, function);
+    if (known.variant && (known.variant->any_library || known.variant->library == library))
+        return known;
+    return decide_function_meet(function, library, symbol);
 }
 
 /* Notes that cluster shapes are kept under the serial. False when it is no longer that of the

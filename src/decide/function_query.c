@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decide/function_query.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 CUcontext decide_function_ask_context(void)
@@ -11,11 +12,17 @@ CUcontext decide_function_ask_context(void)
     return context;
 }
 
+/* What the driver says counts more than what was told, which may be of an earlier life of the
+ * handle. */
 static void take_name(struct decide_answer *answer, const char *name)
 {
-    /* The driver's string lives as long as the module does. */
-    if (!answer->mangled && name && *name)
-        answer->mangled = strdup(name);
+    if (!name || !*name || (answer->mangled && strcmp(answer->mangled, name) == 0))
+        return;
+    char *copy = strdup(name); /* the driver's string lives as long as the module does */
+    if (!copy)
+        return;
+    free(answer->mangled);
+    answer->mangled = copy;
 }
 
 /*

@@ -16,7 +16,8 @@ struct decide_answer {
     CUcontext context; /* current, for what lives in a context; NULL: not known */
 };
 
-/* Fills what is known; a name that is there already stays. */
+/* Fills what the driver says; a name that is there already stays where the driver does not say one.
+ */
 void decide_function_ask(void *function, struct decide_answer *answer);
 
 /* The current context, NULL when there is none or the driver does not say. */

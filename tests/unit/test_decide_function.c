@@ -62,11 +62,23 @@ static void the_string_of_the_driver_is_copied(void **state)
 {
     (void)state;
     char name[] = "matched";
-    struct fake_function function = fake_function_of("x");
+    struct fake_function function = fake_function_of(NULL);
     start_policy(RULE);
     decide_function_named(&function, name, &fake);
     memset(name, 'x', sizeof name - 1);
     assert_true(matches(&function));
+}
+
+static void what_the_driver_says_beats_what_was_told(void **state)
+{
+    (void)state;
+    struct fake_function function = fake_function_of("matched");
+    start_policy(RULE);
+    decide_function_named(&function, "of an earlier life of the handle", &fake);
+    assert_true(matches(&function));
+    int names = fake.names;
+    assert_true(matches(&function));
+    assert_int_equal(fake.names, names);
 }
 
 static void a_function_made_from_a_kernel_has_the_kernels_name(void **state)
@@ -87,7 +99,7 @@ static void a_function_made_from_a_kernel_has_the_kernels_name(void **state)
 static void a_function_made_from_an_unknown_kernel_is_asked_about(void **state)
 {
     (void)state;
-    struct fake_function kernel = fake_function_of("matched"), function = fake_function_of("f");
+    struct fake_function kernel = fake_function_of("matched"), function = fake_function_of(NULL);
     kernel.kernel = true;
     start_policy(RULE);
     decide_function_of_kernel((CUfunction)&function, (CUkernel)&kernel);
@@ -157,7 +169,7 @@ static void a_handle_used_again_is_another_function(void **state)
 static void a_new_name_replaces_an_old_one_whose_end_was_not_seen(void **state)
 {
     (void)state;
-    struct fake_function function = fake_function_of("x");
+    struct fake_function function = fake_function_of(NULL);
     start_policy(RULE);
     decide_function_named(&function, "matched", &fake);
     assert_true(matches(&function));
@@ -172,6 +184,8 @@ static void functions_of_other_containers_stay(void **state)
     (void)state;
     struct fake_function one = fake_function_of("matched"), two = fake_function_of("matched");
     int module_one, module_two;
+    one.container = &module_one;
+    two.container = &module_two;
     start_policy(RULE);
     decide_function_named(&one, "matched", &module_one);
     decide_function_named(&two, "matched", &module_two);
@@ -183,6 +197,25 @@ static void functions_of_other_containers_stay(void **state)
     assert_int_equal(fake.names, names);
     assert_true(matches(&one)); /* asked again */
     assert_true(fake.names > names);
+}
+
+static void a_library_takes_the_functions_of_its_modules_along(void **state)
+{
+    (void)state;
+    int library, module;
+    struct fake_function function = fake_function_of("matched");
+    struct fake_function kernel = fake_function_of("matched");
+    kernel.kernel = true;
+    function.container = &module; /* made from the library: nobody tells */
+    start_policy(RULE);
+    decide_function_named(&function, "matched", &module);
+    decide_function_named(&kernel, "matched", &trial); /* of another library */
+    assert_true(matches(&function));
+    assert_true(matches(&kernel));
+    function.name = kernel.name = "other";
+    decide_container_gone(&library);
+    assert_false(matches(&function));
+    assert_true(matches(&kernel));
 }
 
 static void what_was_not_told_is_forgotten_at_any_unloading(void **state)
@@ -381,6 +414,7 @@ int main(void)
         TEST(a_kernel_handle_has_its_name_too),
         TEST(a_name_that_was_told_serves_drivers_that_do_not_say_it),
         TEST(the_string_of_the_driver_is_copied),
+        TEST(what_the_driver_says_beats_what_was_told),
         TEST(a_function_made_from_a_kernel_has_the_kernels_name),
         TEST(a_function_made_from_an_unknown_kernel_is_asked_about),
         TEST(a_function_without_any_name_is_counted_as_unknown),
@@ -389,6 +423,7 @@ int main(void)
         TEST(a_handle_used_again_is_another_function),
         TEST(a_new_name_replaces_an_old_one_whose_end_was_not_seen),
         TEST(functions_of_other_containers_stay),
+        TEST(a_library_takes_the_functions_of_its_modules_along),
         TEST(what_was_not_told_is_forgotten_at_any_unloading),
         TEST(functions_go_with_their_context_and_kernels_stay),
         TEST(a_function_that_no_rule_can_match_is_entered_for_the_stubs),
