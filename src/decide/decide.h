@@ -76,8 +76,18 @@ struct decide_launch {
     bool per_thread_default; /* the _ptsz variant: stream NULL means the per-thread stream */
     enum decide_layer layer;
     const char *library; /* base name of the first caller outside libcudart; interned, constant
-                            address; NULL when not known */
+                            address; NULL when not known, or to be found from caller */
+    const void *caller;  /* NULL, or an address for decide_library_of */
 };
+
+/* Gives the library of a launch's caller: set before the first launch, by who fills in caller. Most
+ * launches need no library, so it is not looked up for them. */
+extern const char *(*decide_library_of)(const void *caller);
+
+static inline const char *decide_launch_library(const struct decide_launch *launch)
+{
+    return launch->caller != NULL ? decide_library_of(launch->caller) : launch->library;
+}
 
 /* What to do with it. Lives on the caller's stack; holds the changed launch. */
 struct decide_verdict {

@@ -156,8 +156,13 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     settle(&at, verdict);
 }
 
-void decide_launch_in_full(const struct decide_launch *launch, struct decide_verdict *verdict)
+void decide_launch_in_full(const struct decide_launch *given, struct decide_verdict *verdict)
 {
+    struct decide_launch named = *given;
+    const struct decide_launch *launch = &named;
+
+    named.library = decide_launch_library(given);
+    named.caller = NULL;
     verdict->kind = decide_stream_is_capturing(launch->config->hStream, launch->per_thread_default)
                         ? REPORT_LAUNCH_CAPTURED
                         : REPORT_LAUNCH_EAGER;
@@ -212,7 +217,10 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
         decide_launch_in_full(launch, verdict);
         return;
     }
-    struct decide_known known = decide_function_read(entry, launch->function, launch->library);
+    struct decide_known known = decide_function_read(entry, launch->function);
+    if (__builtin_expect(known.variant && !known.variant->any_library, 0) &&
+        known.variant->library != decide_launch_library(launch))
+        known.variant = NULL;
     if (__builtin_expect(!known.variant, 0) ||
         (decide_start_state.merges && names_default_stream(launch))) {
         decide_launch_in_full(launch, verdict);

@@ -327,8 +327,9 @@ void decide_captured(const struct decide_launch *launch, const struct decide_ver
             CUDA_SUCCESS ||
         status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1 || !graph)
         return;
-    struct decide_node_facts facts = {.cell = verdict->cell, .library = launch->library};
-    facts.kernel = decide_node_kernel(launch->function, launch->library);
+    struct decide_node_facts facts = {.cell = verdict->cell,
+                                      .library = decide_launch_library(launch)};
+    facts.kernel = decide_node_kernel(launch->function, facts.library);
     if (verdict->change)
         note_injection(launch, verdict, &facts.injection);
     decide_nodes_enter(graph, dependencies[0], &facts);

@@ -15,6 +15,8 @@
 
 struct decide_start_state decide_start_state;
 
+const char *(*decide_library_of)(const void *caller);
+
 /* Also in a child after fork: every lock is made anew, every handle of the parent's driver
  * forgotten. */
 void decide_start(const struct policy *policy, const struct decide_process *process,

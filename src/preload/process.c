@@ -52,8 +52,8 @@ static void print_diagnostics(struct policy_diagnostics *diagnostics)
     free(text);
 }
 
-/* Warnings are what `check` and `run` are for: here, once for each process of a job, they would drown
- * what else is said, and looking for them takes long. */
+/* Warnings are what `check` and `run` are for: here, once for each process of a job, they would
+ * drown what else is said, and looking for them takes long. */
 static const struct policy *load_policy(void)
 {
     static const char no_rules[] = "[policy]\nversion = 1\n";
@@ -153,6 +153,7 @@ static enum preload_state start(void)
     if (!configuration.mode_given)
         configuration.mode = policy->mode;
     start_report();
+    decide_library_of = preload_library;
     process = process_for_decisions();
     decide_start(policy, &process, configuration.mode);
     if (pthread_atfork(NULL, NULL, child_after_fork) != 0)

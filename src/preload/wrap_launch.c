@@ -22,13 +22,11 @@ struct launch_call {
 
 /* Decides, and makes the changed launch. False: the caller makes the original one, then calls
  * after_original. */
-static bool make_changed(const void *caller, struct launch_call *call,
-                         struct decide_verdict *verdict)
+static bool make_changed(struct launch_call *call, struct decide_verdict *verdict)
 {
     report_count_entry(call->entry);
     preload_driver_calls++;
     preload_gather_facts();
-    call->launch.library = preload_library(caller);
     decide_launch(&call->launch, verdict);
     if (!verdict->change)
         return false;
@@ -79,6 +77,7 @@ launch_kernel(enum preload_variant variant, const struct preload_slot *slot, con
     struct launch_call call = {
         .launch = {.function = function,
                    .config = &config,
+                   .caller = caller,
                    .per_thread_default = variant == PRELOAD_PTSZ},
         .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
@@ -86,7 +85,7 @@ launch_kernel(enum preload_variant variant, const struct preload_slot *slot, con
         .launch_ex = launch_ex_of(variant == PRELOAD_PTSZ),
     };
 
-    if (make_changed(caller, &call, &verdict))
+    if (make_changed(&call, &verdict))
         return call.result;
     return after_original(&call, &verdict,
                           real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
@@ -107,6 +106,7 @@ launch_cooperative(enum preload_variant variant, const struct preload_slot *slot
     struct launch_call call = {
         .launch = {.function = function,
                    .config = &config,
+                   .caller = caller,
                    .cooperative = true,
                    .per_thread_default = variant == PRELOAD_PTSZ},
         .entry = preload_slot_entry(slot),
@@ -114,7 +114,7 @@ launch_cooperative(enum preload_variant variant, const struct preload_slot *slot
         .launch_ex = launch_ex_of(variant == PRELOAD_PTSZ),
     };
 
-    if (make_changed(caller, &call, &verdict))
+    if (make_changed(&call, &verdict))
         return call.result;
     return after_original(&call, &verdict,
                           real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
@@ -131,6 +131,7 @@ launch_kernel_ex(enum preload_variant variant, const struct preload_slot *slot, 
     struct launch_call call = {
         .launch = {.function = function,
                    .config = config,
+                   .caller = caller,
                    .per_thread_default = variant == PRELOAD_PTSZ},
         .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
@@ -140,7 +141,7 @@ launch_kernel_ex(enum preload_variant variant, const struct preload_slot *slot, 
 
     if (__builtin_expect(config == NULL, 0))
         return real(config, function, kernel_params, extra); /* the driver says what is wrong */
-    if (make_changed(caller, &call, &verdict))
+    if (make_changed(&call, &verdict))
         return call.result;
     return after_original(&call, &verdict, real(config, function, kernel_params, extra));
 }
