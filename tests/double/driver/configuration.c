@@ -178,12 +178,7 @@ void configuration_refresh(void)
 {
     bool watched = configuration.keep || configuration.log[0] != '\0' || failure_wanted();
     atomic_store_explicit(&driver_watched, watched, memory_order_relaxed);
-    /* Symbols are only touched when some are, or were, to be hidden. */
-    static bool hiding;
-    bool hide = configuration.hide[0] != '\0' || configuration.version != standard.version;
-    if (hide || hiding)
-        entry_hide();
-    hiding = hide;
+    entry_hide();
 }
 
 int configuration_set(const char *key, const char *value)

@@ -5,6 +5,8 @@
 /* Functions that drivers after 13.0 have, for headers that do not declare them yet. */
 #include <cuda.h>
 
+#pragma GCC visibility push(default)
+
 #if CUDA_VERSION < 13030
 typedef void *CUgraphRecaptureCallback;
 typedef CUresult(CUDAAPI *PFN_cuStreamBeginRecaptureToGraph_v13030)(CUstream, CUstreamCaptureMode,
@@ -33,5 +35,6 @@ CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph,
                                    CUgraphNodeParams *nodeParams);
 CUresult CUDAAPI cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *nodeParams);
 #endif
+#pragma GCC visibility pop
 
 #endif
