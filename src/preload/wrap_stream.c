@@ -152,6 +152,16 @@ static CUresult begin_capture_to_graph(const struct preload_slot *slot, const vo
     return began(slot, stream, real(stream, graph, dependencies, edges, count, mode));
 }
 
+static CUresult begin_recapture_to_graph(const struct preload_slot *slot, const void *caller,
+                                         CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+                                         void *callback, void *data)
+{
+    CUresult (*real)(CUstream, CUstreamCaptureMode, CUgraph, void *, void *) = wrap_real(slot);
+
+    (void)caller;
+    return began(slot, stream, real(stream, mode, graph, callback, data));
+}
+
 static CUresult end_capture(const struct preload_slot *slot, const void *caller, CUstream stream,
                             CUgraph *graph)
 {
