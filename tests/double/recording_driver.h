@@ -79,6 +79,9 @@ void recording_driver_forget(void);
  */
 int recording_driver_configure(const char *key, const char *value);
 
+/* Writes a line "note=TEXT thread=N" to the log, in its place among the calls; memory keeps none. */
+void recording_driver_note(const char *text);
+
 /* Number of recorded calls of this exact name; NULL counts all. */
 size_t recording_driver_call_count(const char *name);
 

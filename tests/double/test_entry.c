@@ -135,6 +135,24 @@ static void resolved_pointers_can_differ_from_exported_ones(void **state)
     assert_false(last_call("cuLaunchKernel")->resolved);
 }
 
+static void a_failure_can_be_for_one_kind_of_pointer(void **state)
+{
+    (void)state;
+    CUstream stream;
+    __typeof__(&cuStreamCreate) create;
+    recording_driver_configure("DISTINCT_POINTERS", "1");
+    *(void **)&create = resolve("cuStreamCreate", 2000, 0);
+    assert_int_equal(recording_driver_configure("FAIL", "cuStream*@resolved:2=801"), 0);
+    EXPECT(cuStreamCreate(&stream, 0));
+    EXPECT(create(&stream, 0));
+    EXPECT(cuStreamCreate(&stream, 0));
+    EXPECT_ERROR(CUDA_ERROR_NOT_SUPPORTED, create(&stream, 0));
+    assert_int_equal(recording_driver_configure("FAIL", "cuStreamCreate@exported:*=2"), 0);
+    EXPECT_ERROR(CUDA_ERROR_OUT_OF_MEMORY, cuStreamCreate(&stream, 0));
+    EXPECT(create(&stream, 0));
+    assert_int_equal(recording_driver_configure("FAIL", "cuStreamCreate@other:*=2"), -1);
+}
+
 static void the_driver_can_call_back_into_the_process(void **state)
 {
     (void)state;
@@ -170,6 +188,7 @@ int main(void)
         cmocka_unit_test_setup(an_old_driver_has_no_new_functions, setup),
         cmocka_unit_test_setup(functions_that_no_test_needs_are_found_but_not_supported, setup),
         cmocka_unit_test_setup(resolved_pointers_can_differ_from_exported_ones, setup),
+        cmocka_unit_test_setup(a_failure_can_be_for_one_kind_of_pointer, setup),
         cmocka_unit_test_setup(the_driver_can_call_back_into_the_process, setup),
         cmocka_unit_test_setup(a_forked_child_can_work_or_be_refused, setup),
     };

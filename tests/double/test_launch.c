@@ -299,6 +299,11 @@ static void the_log_file_has_the_same_lines(void **state)
     text[length] = '\0';
     const char *line = last_call("cuLaunchKernel")->text;
     assert_non_null(strstr(text, line));
+    recording_driver_note("a word of the test's own");
+    length = read(file, text, sizeof(text) - 1);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_string_equal(text, "note=a word of the test's own thread=1\n");
     close(file);
     unlink(path);
 }

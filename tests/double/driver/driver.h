@@ -75,7 +75,7 @@ int failure_configure(const char *rules);
 bool failure_wanted(void);
 void failure_restart(void);
 /* Result that the next call of this name has to return; CUDA_SUCCESS to go on. */
-CUresult failure_next(const char *name);
+CUresult failure_next(const char *name, bool resolved);
 
 /* --- object.c ---------------------------------------------------------------------------- */
 

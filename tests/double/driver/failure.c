@@ -3,16 +3,19 @@
  * Scripted failures: "cuLaunchKernelEx:3=1;cuStreamSetAttribute:*=801". Before the colon the exact
  * name of the exported function, or a beginning followed by '*'; after it the number of the call
  * (from 1), "N+" for that call and all later ones, or '*' for every call; then the result code.
+ * With "@resolved" or "@exported" behind the name only calls by that kind of pointer are counted
+ * and fail (DISTINCT_POINTERS).
  */
 #include "driver.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define RULES_MAX 64
+#define RULES_MAX 1024
 
 struct failure {
     char name[96];
     bool prefix;
+    enum { BY_ANY, BY_EXPORTED, BY_RESOLVED } route;
     unsigned long first, last; /* calls that fail, from 1 */
     unsigned long seen;
     CUresult result;
@@ -42,6 +45,19 @@ static bool parse_calls(struct failure *failure, const char **at)
     return true;
 }
 
+static bool parse_route(struct failure *failure)
+{
+    char *route = strchr(failure->name, '@');
+    if (route == NULL)
+        return true;
+    *route++ = '\0';
+    if (strcmp(route, "resolved") == 0)
+        failure->route = BY_RESOLVED;
+    else if (strcmp(route, "exported") == 0)
+        failure->route = BY_EXPORTED;
+    return failure->route != BY_ANY && failure->name[0] != '\0';
+}
+
 static bool parse_rule(struct failure *failure, const char **at)
 {
     memset(failure, 0, sizeof(*failure));
@@ -49,8 +65,11 @@ static bool parse_rule(struct failure *failure, const char **at)
     if (length == 0 || length >= sizeof(failure->name) || (*at)[length] != ':')
         return false;
     memcpy(failure->name, *at, length);
-    if (failure->name[length - 1] == '*') {
-        failure->name[length - 1] = '\0';
+    if (!parse_route(failure))
+        return false;
+    char *last = failure->name + strlen(failure->name) - 1;
+    if (*last == '*') {
+        *last = '\0';
         failure->prefix = true;
     }
     *at += length + 1;
@@ -91,19 +110,21 @@ void failure_restart(void)
         failures[i].seen = 0;
 }
 
-static bool matches(const struct failure *failure, const char *name)
+static bool matches(const struct failure *failure, const char *name, bool resolved)
 {
+    if (failure->route != BY_ANY && (failure->route == BY_RESOLVED) != resolved)
+        return false;
     if (failure->prefix)
         return strncmp(name, failure->name, strlen(failure->name)) == 0;
     return strcmp(name, failure->name) == 0;
 }
 
-CUresult failure_next(const char *name)
+CUresult failure_next(const char *name, bool resolved)
 {
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < failure_count; i++) {
         struct failure *failure = &failures[i];
-        if (!matches(failure, name))
+        if (!matches(failure, name, resolved))
             continue;
         failure->seen++;
         if (result == CUDA_SUCCESS && failure->seen >= failure->first &&

@@ -118,7 +118,7 @@ static struct call begin(const char *name, bool early)
         call.record->thread = thread;
         call.record->resolved = resolved;
     }
-    call.result = failure_next(name);
+    call.result = failure_next(name, resolved);
     if (call.result != CUDA_SUCCESS && call.record != NULL)
         call.record->injected = true;
     /* Seen with the real driver: no call works in a child whose parent had called cuInit. */
@@ -240,6 +240,17 @@ EXPORT void recording_driver_forget(void)
     record_forget();
     failure_restart();
     driver_unlock();
+}
+
+EXPORT void recording_driver_note(const char *text)
+{
+    struct text line = {NULL, 0, 0};
+    unsigned int thread = thread_ordinal();
+    driver_lock();
+    text_add(&line, "note=%s thread=%u%s\n", text, thread, forked ? " process=child" : "");
+    record_write(&line);
+    driver_unlock();
+    free(line.data);
 }
 
 EXPORT int recording_driver_configure(const char *key, const char *value)
