@@ -36,10 +36,11 @@ static void name_option(char **argv, char *text, size_t size)
 {
     const char *word = argv[optind - 1];
 
-    if (optopt > 0 && optopt < COMMAND_OPTION_LONG && strncmp(word, "--", 2) != 0)
+    if (optopt > 0 && optopt < COMMAND_OPTION_LONG && strncmp(word, "--", 2) != 0) {
         snprintf(text, size, "-%c", optopt);
-    else
+    } else {
         snprintf(text, size, "%s", word);
+    }
 }
 
 int command_option(const struct command *command, int argc, char **argv, const char *short_options,
@@ -50,15 +51,17 @@ int command_option(const struct command *command, int argc, char **argv, const c
 
     opterr = 0;
     option = getopt_long(argc, argv, short_options, long_options, NULL);
-    if (option != '?' && option != ':')
+    if (option != '?' && option != ':') {
         return option;
+    }
     name_option(argv, text, sizeof(text));
-    if (option == ':')
+    if (option == ':') {
         command_usage_error(command, "option '%s' needs an argument", text);
-    else if (optopt != 0 && strncmp(text, "--", 2) == 0)
+    } else if (optopt != 0 && strncmp(text, "--", 2) == 0) {
         command_usage_error(command, "option '%s' takes no argument", text);
-    else
+    } else {
         command_usage_error(command, "unknown option '%s'", text);
+    }
     return '?';
 }
 
@@ -70,8 +73,9 @@ int command_help(const struct command *command)
 
 int command_finish(int status)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
         return status;
+    }
     command_error("cannot write to standard output: %s", strerror(errno));
     return status == COMMAND_SUCCESS ? COMMAND_FAILURE : status;
 }

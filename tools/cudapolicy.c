@@ -40,8 +40,9 @@ static int print_help(void)
 static const struct command *find_command(const char *name)
 {
     for (int i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i]->name, name) == 0)
+        if (strcmp(commands[i]->name, name) == 0) {
             return commands[i];
+        }
     return NULL;
 }
 
@@ -53,16 +54,20 @@ int main(int argc, char **argv)
         fputs("cudapolicy: no command given\nTry 'cudapolicy --help'.\n", stderr);
         return COMMAND_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         return print_help();
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         return print_version();
+    }
     if (strcmp(argv[1], "help") == 0) {
         command = argc > 2 ? find_command(argv[2]) : NULL;
-        if (argc < 3)
+        if (argc < 3) {
             return print_help();
-        if (command != NULL)
+        }
+        if (command != NULL) {
             return command_help(command);
+        }
         argv++;
     }
     command = find_command(argv[1]);

@@ -268,14 +268,16 @@ class Record(Job):
 class Explain(Job):
     def test_the_kernels_of_a_run_are_explained(self):
         self.job("-q", "--report", self.path("job.json"),
+                 policy=POLICY.replace("grid_blocks = 1..4\n", ""),
                  program=["launch", ALL_REDUCE, "1", "4", "launch", COPY, "2", "16"])
         result = self.command("explain", "-p", self.path("policy.ini"), "--json",
                               self.path("job.json"))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         copy, reduce = support.load_json(result.stdout)["kernels"]
         self.assertEqual((copy["name"], copy["library"]), ("at::native::copy", NAME))
-        self.assertEqual(copy["rules"][0]["selector"], "name")
-        self.assertEqual(reduce["rules"][0]["matches"], "yes")
+        self.assertEqual((copy["rules"][0]["matches"], copy["rules"][0]["selector"]), ("no", "name"))
+        self.assertEqual((reduce["rules"][0]["matches"], reduce["settings"][0]["value"]),
+                         ("yes", "remote"))
 
 
 if __name__ == "__main__":
