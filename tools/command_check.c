@@ -5,7 +5,6 @@
 #include "command.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "json_output.h"
 #include "policy_input.h"
@@ -65,24 +64,6 @@ static json_t *file_json(const char *file, struct policy_diagnostics *diagnostic
                      (json_int_t)diagnostics->warning_count, "diagnostics", list);
 }
 
-/* Takes the warnings out of the list. */
-static void drop_warnings(struct policy_diagnostics *diagnostics)
-{
-    struct policy_diagnostic *items = diagnostics->items;
-    size_t kept = 0;
-
-    policy_diagnostics_sort(diagnostics);
-    for (size_t i = 0; i < diagnostics->count; i++) {
-        if (items[i].severity == POLICY_ERROR) {
-            items[kept++] = items[i];
-        } else {
-            free(items[i].message);
-        }
-    }
-    diagnostics->count = kept;
-    diagnostics->warning_count = 0;
-}
-
 static void print_verdict(const char *file, const struct policy *policy, size_t warnings)
 {
     size_t kernel_rules = 0;
@@ -102,14 +83,12 @@ static bool check_file(const char *file, const struct check_options *options, js
     bool right;
 
     policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = options->quiet && !options->werror;
     policy = policy_input_load(file, &diagnostics);
     right = policy != NULL && !(options->werror && diagnostics.warning_count > 0);
     if (list != NULL) {
         json_array_append_new(list, file_json(file, &diagnostics, policy));
     } else {
-        if (options->quiet && !options->werror) {
-            drop_warnings(&diagnostics);
-        }
         policy_diagnostics_print(&diagnostics, stdout);
         if (policy != NULL && !options->quiet) {
             print_verdict(file, policy, diagnostics.warning_count);

@@ -54,10 +54,9 @@ struct policy *policy_input_require(const char *file, bool warnings)
     struct policy *policy;
 
     policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = !warnings;
     policy = policy_input_load(file, &diagnostics);
-    if (policy == NULL || warnings) {
-        policy_diagnostics_print(&diagnostics, stderr);
-    }
+    policy_diagnostics_print(&diagnostics, stderr);
     policy_diagnostics_release(&diagnostics);
     return policy;
 }
