@@ -159,14 +159,6 @@ struct decide_kernel *decide_kernel_of(const char *mangled)
 /* ---- Variants ----------------------------------------------------------------------------------
  */
 
-static struct decide_variant *find_variant(const struct decide_kernel *kernel, const char *library)
-{
-    struct decide_variant *variant = atomic_load_explicit(&kernel->variants, memory_order_acquire);
-    while (variant && !variant->any_library && variant->library != library)
-        variant = variant->next;
-    return variant;
-}
-
 static struct decide_plan *plan_for(const struct decide_kernel *kernel, const char *library)
 {
     if (!kernel->by_library)
@@ -206,7 +198,7 @@ static uint32_t report_number(const struct decide_kernel *kernel, const char *li
 
 struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const char *library)
 {
-    struct decide_variant *variant = find_variant(kernel, library);
+    struct decide_variant *variant = decide_kernel_variant_known(kernel, library);
     if (variant)
         return variant;
     struct decide_variant *fresh = calloc(1, sizeof *fresh);
@@ -218,7 +210,7 @@ struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const
     fresh->plan = plan_for(kernel, library);
     fresh->number = report_number(kernel, library);
     pthread_mutex_lock(&mutex);
-    variant = find_variant(kernel, library);
+    variant = decide_kernel_variant_known(kernel, library);
     if (!variant) {
         variant = fresh;
         fresh->next = atomic_load_explicit(&kernel->variants, memory_order_relaxed);

@@ -110,6 +110,16 @@ struct decide_kernel *decide_kernel_of(const char *mangled);
  * memory is short. Locks at first sight only. */
 struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const char *library);
 
+/* The same, NULL where it has not been made yet. Launch path. */
+static inline struct decide_variant *decide_kernel_variant_known(const struct decide_kernel *kernel,
+                                                                 const char *library)
+{
+    struct decide_variant *variant = atomic_load_explicit(&kernel->variants, memory_order_acquire);
+    while (variant && !variant->any_library && variant->library != library)
+        variant = variant->next;
+    return variant;
+}
+
 /* The cell for a launch of the variant that came out like this, made when it is the first; never
  * NULL. Locks. */
 const struct decide_cell *decide_kernel_new_cell(struct decide_variant *variant,

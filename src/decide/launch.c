@@ -150,7 +150,12 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
         const struct decide_recipe *recipe = decide_recipe_of(&at);
         if (recipe)
             decide_recipe_keep_shaped(recipe, known.variant, launch->config);
-        if (recipe && decide_recipe_follow(recipe, known.variant, known.serial, launch, verdict))
+        /* What the program set on the stream may have to be kept. */
+        uint32_t owned = recipe && recipe->stream_keeps && at.stream
+                             ? decide_stream_own(at.stream) & recipe->stream_keeps
+                             : 0;
+        if (recipe && !owned &&
+            decide_recipe_follow(recipe, known.variant, known.serial, launch, verdict))
             return;
     }
     settle(&at, verdict);
@@ -177,7 +182,7 @@ static inline __attribute__((always_inline)) void follow(const struct decide_rec
                                                          struct decide_verdict *verdict)
 {
     verdict->kind = REPORT_LAUNCH_EAGER;
-    if (launch->config->numAttrs != 0 || recipe->cluster) {
+    if (launch->config->numAttrs != 0 || recipe->careful) {
         decide_recipe_launch(recipe, known.variant, known.serial, launch, verdict);
         return;
     }
@@ -200,6 +205,31 @@ static __attribute__((noinline)) void launch_by_shape(const struct decide_launch
         decide_launch_in_full(launch, verdict);
 }
 
+static inline __attribute__((always_inline)) void launch_known(const struct decide_launch *launch,
+                                                               struct decide_verdict *verdict,
+                                                               struct decide_known known)
+{
+    const struct decide_recipe *recipe =
+        atomic_load_explicit(&known.variant->plain, memory_order_acquire);
+    if (recipe)
+        follow(recipe, known, launch, verdict);
+    else
+        launch_by_shape(launch, verdict, known);
+}
+
+/* Where the rules ask who the caller is. */
+static __attribute__((noinline)) void launch_for_library(const struct decide_launch *launch,
+                                                         struct decide_verdict *verdict,
+                                                         struct decide_known known)
+{
+    known.variant =
+        decide_kernel_variant_known(known.variant->kernel, decide_launch_library(launch));
+    if (known.variant)
+        launch_known(launch, verdict, known);
+    else
+        decide_launch_in_full(launch, verdict);
+}
+
 /*
  * The short way, for most launches: the control word is as at the start (so no stream captures),
  * the function is known, and so is the outcome. Every other way is a tail call, so this one needs
@@ -218,20 +248,13 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
         return;
     }
     struct decide_known known = decide_function_read(entry, launch->function);
-    if (__builtin_expect(known.variant && !known.variant->any_library, 0) &&
-        known.variant->library != decide_launch_library(launch))
-        known.variant = NULL;
     if (__builtin_expect(!known.variant, 0) ||
-        (decide_start_state.merges && names_default_stream(launch))) {
+        (decide_start_state.merges && names_default_stream(launch)))
         decide_launch_in_full(launch, verdict);
-        return;
-    }
-    const struct decide_recipe *recipe =
-        atomic_load_explicit(&known.variant->plain, memory_order_acquire);
-    if (recipe)
-        follow(recipe, known, launch, verdict);
+    else if (known.variant->any_library)
+        launch_known(launch, verdict, known);
     else
-        launch_by_shape(launch, verdict, known);
+        launch_for_library(launch, verdict, known);
 }
 
 void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict)

@@ -48,6 +48,13 @@ static void append(struct decide_recipe *recipe, unsigned setting,
     recipe->append[recipe->count++] = *attribute;
 }
 
+static void note_keep(struct decide_recipe *recipe, enum policy_setting setting,
+                      const struct decide_choice *choice)
+{
+    if (choice->value->when_set == POLICY_WHEN_SET_KEEP && decide_settings[setting].on_streams)
+        recipe->stream_keeps |= 1u << decide_settings[setting].attribute;
+}
+
 static void write_set(struct decide_recipe *recipe, struct decide_case *at,
                       enum policy_setting setting, const struct decide_choice *choice)
 {
@@ -61,6 +68,7 @@ static void write_set(struct decide_recipe *recipe, struct decide_case *at,
         recipe->results.of[setting] = DECIDE_APPLIED;
         recipe->set |= 1u << setting;
         append(recipe, setting, &choice->attribute);
+        note_keep(recipe, setting, choice);
         if (keep)
             watch(recipe, setting, &choice->attribute, DECIDE_OWN_KEEP,
                   DECIDE_KEPT(REPORT_REASON_OWN_VALUE));
@@ -128,6 +136,7 @@ static void write_stream(struct decide_recipe *recipe, struct decide_case *at,
         return;
     }
     enum report_reason reason = decide_settle_check_stream(at, setting);
+    note_keep(recipe, setting, choice);
     recipe->results.of[setting] = reason ? DECIDE_REFUSED(reason) : DECIDE_APPLIED;
     watch(recipe, setting, &choice->attribute, DECIDE_OWN_KEEP,
           DECIDE_KEPT(REPORT_REASON_OWN_VALUE));
@@ -142,8 +151,7 @@ static bool write(struct decide_recipe *recipe, struct decide_case *at)
     static const struct cuda_launch_attribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
                                                              .value = {.number = 1}};
     const struct decide_resolution *resolution = at->resolution;
-    /* Whether a value of the stream's own is to be kept is asked at each launch. */
-    if (resolution->keeps || (resolution->kernel_settings & resolution->stream_settings))
+    if (resolution->kernel_settings & resolution->stream_settings)
         return false;
     at->detail = 0;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
@@ -155,6 +163,7 @@ static bool write(struct decide_recipe *recipe, struct decide_case *at)
     if (at->launch->cooperative)
         append(recipe, POLICY_SETTING_COUNT, &cooperative);
     recipe->detail = at->detail;
+    recipe->careful = recipe->cluster || recipe->stream_keeps;
     /* Rare ones, which the short way would have to take special care of. */
     if (recipe->watch)
         recipe->general |= 1u << CUDA_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
@@ -247,7 +256,7 @@ const struct decide_recipe *decide_recipe_of(const struct decide_case *at)
     struct decide_variant *variant = at->variant;
     const struct decide_recipe *recipe =
         find(atomic_load_explicit(&variant->recipes, memory_order_acquire), at);
-    if (recipe || at->resolution->keeps ||
+    if (recipe ||
         atomic_load_explicit(&variant->recipe_count, memory_order_relaxed) >= RECIPES_OF_A_KERNEL)
         return recipe;
     struct decide_recipe *fresh = recipe_new(at);
@@ -423,9 +432,9 @@ static inline __attribute__((always_inline)) enum way way_of(const struct decide
     return WAY_OTHERS;
 }
 
-static bool take_shape(const struct decide_recipe *recipe, struct decide_variant *variant,
-                       uint64_t serial, const struct decide_launch *launch,
-                       struct decide_verdict *verdict)
+static inline bool take_shape(const struct decide_recipe *recipe, struct decide_variant *variant,
+                              uint64_t serial, const struct decide_launch *launch,
+                              struct decide_verdict *verdict)
 {
     verdict->internal.shapes[0] =
         shape_of(recipe, variant, serial, launch->config, &verdict->internal.shape_uses[0]);
@@ -459,15 +468,24 @@ static __attribute__((noinline)) void launch_watched(const struct decide_recipe 
         decide_launch_in_full(launch, verdict);
 }
 
-static __attribute__((noinline)) void
-launch_cluster(const struct decide_recipe *recipe, struct decide_variant *variant, uint64_t serial,
-               const struct decide_launch *launch, struct decide_verdict *verdict)
+static bool stream_owns(const struct decide_launch *launch, uint32_t attributes)
 {
-    struct decide_shape *shape =
-        shape_of(recipe, variant, serial, launch->config, &verdict->internal.shape_uses[0]);
-    verdict->internal.shapes[0] = shape;
-    enum way way = shape ? way_of(recipe, launch->config) : WAY_FULL;
-    if (way == WAY_OTHERS && launch->config->numAttrs == 0) {
+    const struct decide_stream *stream = decide_stream_find(
+        launch->config->hStream, launch->per_thread_default, decide_launch_library(launch));
+    return (decide_stream_own(stream) & attributes) != 0;
+}
+
+static __attribute__((noinline)) void launch_carefully(const struct decide_recipe *recipe,
+                                                       struct decide_variant *variant,
+                                                       uint64_t serial,
+                                                       const struct decide_launch *launch,
+                                                       struct decide_verdict *verdict)
+{
+    enum way way = way_of(recipe, launch->config);
+    if ((recipe->stream_keeps && stream_owns(launch, recipe->stream_keeps)) ||
+        (recipe->cluster && !take_shape(recipe, variant, serial, launch, verdict)))
+        way = WAY_FULL;
+    if (way == WAY_OTHERS && launch->config->numAttrs == 0 && recipe->set) {
         verdict->cell = recipe->cell->number;
         verdict->change = true;
         decide_recipe_finish(recipe, recipe->cell, variant, launch, verdict, recipe->append,
@@ -486,8 +504,8 @@ void decide_recipe_launch(const struct decide_recipe *recipe, struct decide_vari
                           uint64_t serial, const struct decide_launch *launch,
                           struct decide_verdict *verdict)
 {
-    if (recipe->cluster) {
-        launch_cluster(recipe, variant, serial, launch, verdict);
+    if (recipe->careful) {
+        launch_carefully(recipe, variant, serial, launch, verdict);
         return;
     }
     switch (way_of(recipe, launch->config)) {

@@ -47,8 +47,12 @@ struct decide_recipe {
     uint32_t watch;   /* 1 << id: attributes of the launch's own that change the outcome, */
     uint32_t general; /* and those with which the launch is settled in full */
     uint32_t set;     /* 1 << enum policy_setting: to be appended */
-    uint8_t count;    /* of attributes to append */
-    bool cluster;     /* among what is set is a cluster, whose shape and grid are to be checked: */
+    /* Attributes that a rule leaves as they are where the program set them on the stream: the
+     * recipe is for streams where it did not. */
+    uint32_t stream_keeps;
+    uint8_t count; /* of attributes to append */
+    bool careful;  /* cluster, or stream_keeps */
+    bool cluster;  /* among what is set is a cluster, whose shape and grid are to be checked: */
     uint64_t cluster_words[2]; /* of the shape's key */
     uint32_t cluster_x, cluster_y, cluster_z;
     uint8_t setting_of[32]; /* by attribute id in watch */
@@ -74,7 +78,8 @@ struct decide_recipe {
  * there is none yet; NULL where the case has none. Launch path: locks when it makes one. */
 const struct decide_recipe *decide_recipe_of(const struct decide_case *at);
 
-/* Follows the recipe; false: settle the launch in full. serial: of the function. Launch path. */
+/* Follows the recipe; false: settle the launch in full. serial: of the function. stream_keeps has
+ * been looked at. Launch path. */
 bool decide_recipe_follow(const struct decide_recipe *recipe, struct decide_variant *variant,
                           uint64_t serial, const struct decide_launch *launch,
                           struct decide_verdict *verdict);

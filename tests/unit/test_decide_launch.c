@@ -374,8 +374,18 @@ static void what_the_program_set_on_the_stream_is_kept_where_the_rule_says_keep(
     trial_of(&trial, &function)->config.hStream = stream;
     assert_true(decide_trial(&trial)->change);
     decide_stream_attribute_set(stream, false, 10);
+    for (int round = 0; round < 2; round++) {
+        assert_false(decide_trial(&trial)->change);
+        assert_result(&trial.verdict, MEM_SYNC_DOMAIN, KEPT, OWN_VALUE);
+    }
+    trial.config.hStream = (CUstream)0x2000; /* another one */
+    decide_stream_created(trial.config.hStream, &request);
+    assert_true(decide_trial(&trial)->change);
+    add_own(&trial, 10, 0);
     assert_false(decide_trial(&trial)->change);
-    assert_result(&trial.verdict, MEM_SYNC_DOMAIN, KEPT, OWN_VALUE);
+    trial.config.hStream = stream;
+    trial.config.numAttrs = 0;
+    assert_false(decide_trial(&trial)->change);
 }
 
 /* ---- Counting ---- */

@@ -106,7 +106,7 @@ static void values_that_keep(void **state)
 {
     (void)state;
     compare_under("[kernel a]\nshared_memory_carveout = 1\ncluster_scheduling = spread\n"
-                  "when_set = keep\n",
+                  "mem_sync_domain = remote\npriority = 1\nwhen_set = keep\n",
                   2);
 }
 
