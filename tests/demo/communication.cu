@@ -173,13 +173,28 @@ static cudaGraphNode_t add_node(cudaGraph_t graph, const cudaGraphNode_t *nodes,
     return node;
 }
 
-static const char *name_of(const void *kernel)
+/* The kernel of a node, in the readable form. Nodes need not tell the function that was launched,
+ * but another handle of the same kernel. */
+static const char *name_of(const void *function)
 {
-    return kernel == COMPUTE               ? "compute"
-           : kernel == CROSS_DEVICE_REDUCE ? "ours::cross_device_reduce_1"
-           : kernel == ONE_SHOT_ALL_REDUCE ? "one_shot_all_reduce_kernel"
-           : kernel == MY_PEER_WRITER      ? "my_peer_writer"
-                                           : "?";
+    static const struct {
+        const void *kernel;
+        const char *last, *name;
+    } kernels[] = {
+        {CROSS_DEVICE_REDUCE, "cross_device_reduce_1", "ours::cross_device_reduce_1"},
+        {ONE_SHOT_ALL_REDUCE, "one_shot_all_reduce_kernel", "one_shot_all_reduce_kernel"},
+        {MY_PEER_WRITER, "my_peer_writer", "my_peer_writer"},
+        {COMPUTE, "compute", "compute"},
+    };
+    const char *mangled = "";
+
+#if CUDART_VERSION >= 12030
+    CHECK(cudaFuncGetName(&mangled, function));
+#endif
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (kernels[i].kernel == function || strstr(mangled, kernels[i].last) != NULL)
+            return kernels[i].name;
+    return "?";
 }
 
 static void print_node(cudaGraphNode_t node)
