@@ -124,6 +124,15 @@ static void settle(struct decide_case *at, struct decide_verdict *verdict)
         remember(at, cell, verdict);
 }
 
+/* Who observes wants to know what is launched; otherwise most launches take ways too short for it.
+ */
+static void note_shape(uint32_t kernel, const CUlaunchConfig *config)
+{
+    report_kernel_shape(kernel, (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
+                        config->blockDimX * config->blockDimY * config->blockDimZ,
+                        config->sharedMemBytes);
+}
+
 /* Rules that ask about the launch, launches of a new kind, clusters in a new shape, observing. */
 static void decide_in_full(const struct decide_launch *launch, struct decide_verdict *verdict,
                            struct decide_known known)
@@ -143,6 +152,8 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     verdict->cell = 0;
     if (!known.variant)
         return;
+    if (at.observe && !node)
+        note_shape(known.variant->number, launch->config);
     at.resolution =
         mode == POLICY_MODE_OFF || broken ? decide_resolution_none() : resolve(&at, node);
     look_around(&at, node);

@@ -156,6 +156,9 @@ static enum preload_state start(void)
     decide_library_of = preload_library;
     process = process_for_decisions();
     decide_start(policy, &process, configuration.mode);
+    if (configuration.mode == POLICY_MODE_OBSERVE)
+        report_gate_raise(); /* every launch is looked at, and stays so: nothing else is asked of it
+                              */
     if (pthread_atfork(NULL, NULL, child_after_fork) != 0)
         report_log(REPORT_LOG_WARN, "no memory for the fork handler: children share one report");
     return PRELOAD_ACTIVE;
