@@ -58,6 +58,40 @@ enum {
 extern struct decide_pass_entry decide_pass_table[DECIDE_PASS_SIZE]
     __attribute__((visibility("hidden")));
 
+/*
+ * The shortest way of a changed launch: of functions whose launches all get the same attributes while
+ * nothing about the launch, its stream or its device has to be looked at. Entries are written and read as
+ * in decide_pass_table; where points to what holds for the function's kernel at present.
+ */
+struct decide_prepared {
+    const struct cuda_launch_attribute *attributes;
+    uint32_t count;        /* 0: the long way */
+    uint64_t count_offset; /* of the eager counter, as in decide_pass_entry */
+};
+struct decide_prepared_entry {
+    uint64_t handle;
+    const struct decide_prepared *const *where; /* atomic; *where may be NULL */
+};
+extern struct decide_prepared_entry decide_prepared_table[DECIDE_PASS_SIZE]
+    __attribute__((visibility("hidden")));
+
+/* What is prepared for an eager launch without attributes through the driver layer; NULL: decide_launch.
+ * Launch path. */
+static inline const struct decide_prepared *decide_prepared_for(CUfunction function)
+{
+    const uint64_t handle = (uintptr_t)function;
+    const struct decide_prepared_entry *entry =
+        &decide_prepared_table[handle * DECIDE_PASS_MULTIPLIER >> (64 - DECIDE_PASS_BITS)];
+    const struct decide_prepared *const *where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
+    const struct decide_prepared *prepared;
+
+    if (__atomic_load_n(&entry->handle, __ATOMIC_RELAXED) != handle || where == NULL ||
+        __atomic_load_n(&report_control->whole, __ATOMIC_RELAXED) != report_control_expected)
+        return NULL;
+    prepared = __atomic_load_n(where, __ATOMIC_ACQUIRE);
+    return prepared != NULL && prepared->count != 0 ? prepared : NULL;
+}
+
 enum {
     DECIDE_ATTRIBUTE_LIMIT = 32, /* attributes of a changed launch; more: the original is made */
 };
@@ -231,6 +265,13 @@ void decide_node_attribute_set(CUgraphNode node, int attribute);
 /* After cuGraphKernelNodeCopyAttributes: the destination has what the program would have copied,
  * and what its own kernel's rules say, but never the settings of the source's rules. */
 void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source);
+/*
+ * The program's call about a node came back with result. True: a cluster that a rule gave to the node
+ * can be the reason, and was taken away, so make the call again. After that, when no other function
+ * here is told of the node: decide_node_decide_again.
+ */
+bool decide_node_give_back(CUgraphNode node, CUresult result);
+void decide_node_decide_again(CUgraphNode node);
 /* Before cuGraphDestroyNode and cuGraphDestroy. */
 void decide_node_gone(CUgraphNode node);
 void decide_graph_gone(CUgraph graph);

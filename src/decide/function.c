@@ -7,6 +7,7 @@
 #include "decide/cluster.h"
 #include "decide/function_query.h"
 #include "decide/pass.h"
+#include "decide/prepared.h"
 #include "decide/stream.h"
 
 struct handle_map decide_functions = HANDLE_MAP_INITIALISER(struct decide_function);
@@ -22,6 +23,7 @@ void decide_function_start(void)
 {
     handle_map_after_fork(&decide_functions);
     decide_pass_start();
+    decide_prepared_start();
 }
 
 /* ---- Entries; all locked ------------------------------------------------------------------------
@@ -49,6 +51,7 @@ static void forget(struct decide_function *entry)
 {
     uint64_t handle = atomic_load_explicit(&entry->base.handle, memory_order_relaxed);
     decide_pass_leave((void *)(uintptr_t)handle);
+    decide_prepared_leave((void *)(uintptr_t)handle);
     forget_shapes(entry);
     free(entry->mangled);
     entry->mangled = NULL;

@@ -8,6 +8,7 @@
 #include "decide/cluster.h"
 #include "decide/device.h"
 #include "decide/function.h"
+#include "decide/prepared.h"
 #include "decide/recipe.h"
 #include "decide/settle.h"
 #include "decide/start.h"
@@ -241,6 +242,14 @@ static __attribute__((noinline)) void launch_for_library(const struct decide_lau
         decide_launch_in_full(launch, verdict);
 }
 
+/* From now on the function's launches without attributes need not even come here. */
+static __attribute__((noinline)) void prepare(const void *function, struct decide_variant *variant)
+{
+    if (!decide_start_state.merges)
+        decide_prepared_enter(function,
+                              (const struct decide_prepared *const *)(uintptr_t)&variant->plain);
+}
+
 /*
  * The short way, for most launches: the control word is as at the start (so no stream captures),
  * the function is known, and so is the outcome. Every other way is a tail call, so this one needs
@@ -262,9 +271,11 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     if (__builtin_expect(!known.variant, 0) ||
         (decide_start_state.merges && names_default_stream(launch)))
         decide_launch_in_full(launch, verdict);
-    else if (known.variant->any_library)
+    else if (known.variant->any_library) {
+        if (__builtin_expect(decide_prepared_is_free(launch->function), 0))
+            prepare(launch->function, known.variant);
         launch_known(launch, verdict, known);
-    else
+    } else
         launch_for_library(launch, verdict, known);
 }
 

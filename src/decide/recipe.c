@@ -172,6 +172,18 @@ static bool write(struct decide_recipe *recipe, struct decide_case *at)
     return true;
 }
 
+static void prepare(struct decide_recipe *recipe)
+{
+    recipe->prepared = (struct decide_prepared){
+        .attributes = recipe->append,
+        .count = recipe->careful || recipe->set == 0 ? 0 : recipe->count,
+        .count_offset =
+            offsetof(struct report_shard, launches) +
+            sizeof(uint64_t) *
+                ((uint64_t)recipe->cell->number * REPORT_LAUNCH_KIND_COUNT + REPORT_LAUNCH_EAGER),
+    };
+}
+
 static struct decide_recipe *recipe_new(const struct decide_case *at)
 {
     struct decide_case scratch = *at;
@@ -186,6 +198,7 @@ static struct decide_recipe *recipe_new(const struct decide_case *at)
     if (write(recipe, &scratch)) {
         recipe->cell = decide_kernel_cell(at->variant, at->resolution, &recipe->results,
                                           recipe->from_stream, recipe->detail);
+        prepare(recipe);
         return recipe;
     }
     free(recipe);

@@ -38,6 +38,8 @@ enum decide_own_action {
 };
 
 struct decide_recipe {
+    struct decide_prepared prepared; /* first: the address of one is the address of the other */
+
     /* The key. */
     const struct decide_resolution *resolution;
     const struct decide_device_class *device; /* NULL where no setting depends on it */

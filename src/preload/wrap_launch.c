@@ -11,56 +11,117 @@
 
 typedef CUresult (*launch_ex_function)(const CUlaunchConfig *, CUfunction, void **, void **);
 
-struct launch_call {
-    struct decide_launch launch;
-    enum preload_entry entry;
-    void **kernel_params, **extra;
-    launch_ex_function launch_ex; /* the real cuLaunchKernelEx of the same variant */
-    CUresult result;
-    bool refused; /* the changed launch; the original is made in its place */
+/* How the program launched. */
+enum launch_form {
+    LAUNCH_KERNEL,
+    LAUNCH_COOPERATIVE,
+    LAUNCH_EX,
 };
 
-/* Decides, and makes the changed launch. False: the caller makes the original one, then calls
- * after_original. */
-static bool make_changed(struct launch_call *call, struct decide_verdict *verdict)
+struct launch_call {
+    struct decide_launch launch;
+    void **kernel_params, **extra;
+    void *real;                   /* what the program called */
+    launch_ex_function launch_ex; /* the real cuLaunchKernelEx of the same variant */
+    enum launch_form form;
+    enum preload_entry entry;
+    bool tried; /* the shortest way was, and failed with result */
+    CUresult result;
+};
+
+/* The launch as the program made it: the very function, with the same arguments. */
+static CUresult call_original(const struct launch_call *call)
 {
-    report_count_entry(call->entry);
-    preload_driver_calls++;
-    preload_gather_facts();
-    decide_launch(&call->launch, verdict);
-    if (!verdict->change)
-        return false;
-    if (__builtin_expect(call->launch_ex == NULL, 0)) { /* a driver before CUDA 11.8 */
-        call->refused = decide_launch_refused(&call->launch, verdict, CUDA_ERROR_NOT_SUPPORTED);
-        return false;
+    const CUlaunchConfig *config = call->launch.config;
+
+    switch (call->form) {
+    case LAUNCH_KERNEL: {
+        CUresult (*real)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, CUstream, void **, void **) = call->real;
+
+        return real(call->launch.function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                    config->blockDimX, config->blockDimY, config->blockDimZ, config->sharedMemBytes,
+                    config->hStream, call->kernel_params, call->extra);
     }
-    call->result =
-        call->launch_ex(&verdict->config, call->launch.function, call->kernel_params, call->extra);
-    if (call->result == CUDA_SUCCESS)
-        decide_launch_accepted(&call->launch, verdict);
-    else if ((call->refused = decide_launch_refused(&call->launch, verdict, call->result)))
-        return false;
-    report_count_launch(verdict->cell, verdict->kind, 1);
-    if (__builtin_expect(verdict->kind == REPORT_LAUNCH_CAPTURED, 0) &&
-        call->result == CUDA_SUCCESS)
-        decide_captured(&call->launch, verdict);
-    return true;
+    case LAUNCH_COOPERATIVE: {
+        CUresult (*real)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, CUstream, void **) = call->real;
+
+        return real(call->launch.function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                    config->blockDimX, config->blockDimY, config->blockDimZ, config->sharedMemBytes,
+                    config->hStream, call->kernel_params);
+    }
+    case LAUNCH_EX:
+    default:
+        return ((launch_ex_function)call->real)(config, call->launch.function, call->kernel_params,
+                                                call->extra);
+    }
 }
 
-static inline CUresult after_original(const struct launch_call *call,
-                                      struct decide_verdict *verdict, CUresult result)
+static CUresult call_changed(const struct launch_call *call, const struct decide_verdict *verdict)
 {
-    if (__builtin_expect(call->refused, 0))
-        decide_launch_repeated(&call->launch, verdict, result);
-    report_count_launch(verdict->cell, verdict->kind, 1);
-    if (__builtin_expect(verdict->kind == REPORT_LAUNCH_CAPTURED, 0) && result == CUDA_SUCCESS)
-        decide_captured(&call->launch, verdict);
+    if (call->tried)
+        return call->result;
+    if (call->launch_ex == NULL) /* a driver before CUDA 11.8 */
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return call->launch_ex(&verdict->config, call->launch.function, call->kernel_params,
+                           call->extra);
+}
+
+/* Decides, launches and counts. */
+static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
+{
+    struct decide_verdict verdict;
+    CUresult result;
+
+    if (!call->tried)
+        report_count_entry(call->entry);
+    preload_driver_calls++;
+    preload_gather_facts();
+    decide_launch(&call->launch, &verdict);
+    if (!verdict.change) {
+        result = call_original(call);
+    } else {
+        result = call_changed(call, &verdict);
+        if (result == CUDA_SUCCESS) {
+            decide_launch_accepted(&call->launch, &verdict);
+        } else if (decide_launch_refused(&call->launch, &verdict, result)) {
+            result = call_original(call);
+            decide_launch_repeated(&call->launch, &verdict, result);
+        }
+    }
+    report_count_launch(verdict.cell, verdict.kind, 1);
+    if (__builtin_expect(verdict.kind == REPORT_LAUNCH_CAPTURED, 0) && result == CUDA_SUCCESS)
+        decide_captured(&call->launch, &verdict);
     return result;
 }
 
-static inline launch_ex_function launch_ex_of(bool per_thread)
+/* The shortest way: what to add was decided before. config is a copy, or the wrapper's own. True:
+ * the launch is made. Afterwards call->tried says whether it was tried. */
+static inline __attribute__((always_inline)) bool launch_prepared(struct launch_call *call,
+                                                                  CUlaunchConfig config)
 {
-    return per_thread ? cuda_driver.cuLaunchKernelEx_ptsz : cuda_driver.cuLaunchKernelEx;
+    const struct decide_prepared *prepared = decide_prepared_for(call->launch.function);
+    struct report_shard *shard = report_shard;
+
+    if (prepared == NULL || shard == NULL || call->launch_ex == NULL)
+        return false;
+    config.attrs = (CUlaunchAttribute *)(uintptr_t)prepared->attributes;
+    config.numAttrs = prepared->count;
+    report_count_entry(call->entry);
+    call->result =
+        call->launch_ex(&config, call->launch.function, call->kernel_params, call->extra);
+    call->tried = true;
+    if (__builtin_expect(call->result != CUDA_SUCCESS, 0))
+        return false;
+    ++*(uint64_t *)((char *)shard + prepared->count_offset);
+    return true;
+}
+
+static inline launch_ex_function launch_ex_of(enum preload_variant variant)
+{
+    return variant == PRELOAD_PTSZ ? cuda_driver.cuLaunchKernelEx_ptsz
+                                   : cuda_driver.cuLaunchKernelEx;
 }
 
 static inline __attribute__((always_inline)) CUresult
@@ -69,27 +130,22 @@ launch_kernel(enum preload_variant variant, const struct preload_slot *slot, con
               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_memory,
               CUstream stream, void **kernel_params, void **extra)
 {
-    CUresult (*real)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     unsigned, CUstream, void **, void **) = wrap_real(slot);
     const CUlaunchConfig config = {grid_x,  grid_y,        grid_z, block_x, block_y,
                                    block_z, shared_memory, stream, NULL,    0};
-    struct decide_verdict verdict;
     struct launch_call call = {
         .launch = {.function = function,
                    .config = &config,
                    .caller = caller,
                    .per_thread_default = variant == PRELOAD_PTSZ},
-        .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
         .extra = extra,
-        .launch_ex = launch_ex_of(variant == PRELOAD_PTSZ),
+        .real = wrap_real(slot),
+        .launch_ex = launch_ex_of(variant),
+        .form = LAUNCH_KERNEL,
+        .entry = preload_slot_entry(slot),
     };
 
-    if (make_changed(&call, &verdict))
-        return call.result;
-    return after_original(&call, &verdict,
-                          real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                               shared_memory, stream, kernel_params, extra));
+    return launch_prepared(&call, config) ? CUDA_SUCCESS : launch(&call);
 }
 
 static inline __attribute__((always_inline)) CUresult
@@ -98,27 +154,22 @@ launch_cooperative(enum preload_variant variant, const struct preload_slot *slot
                    unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                    unsigned shared_memory, CUstream stream, void **kernel_params)
 {
-    CUresult (*real)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     unsigned, CUstream, void **) = wrap_real(slot);
     const CUlaunchConfig config = {grid_x,  grid_y,        grid_z, block_x, block_y,
                                    block_z, shared_memory, stream, NULL,    0};
-    struct decide_verdict verdict;
-    struct launch_call call = {
+    const struct launch_call call = {
         .launch = {.function = function,
                    .config = &config,
                    .caller = caller,
                    .cooperative = true,
                    .per_thread_default = variant == PRELOAD_PTSZ},
-        .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
-        .launch_ex = launch_ex_of(variant == PRELOAD_PTSZ),
+        .real = wrap_real(slot),
+        .launch_ex = launch_ex_of(variant),
+        .form = LAUNCH_COOPERATIVE,
+        .entry = preload_slot_entry(slot),
     };
 
-    if (make_changed(&call, &verdict))
-        return call.result;
-    return after_original(&call, &verdict,
-                          real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                               shared_memory, stream, kernel_params));
+    return launch(&call);
 }
 
 static inline __attribute__((always_inline)) CUresult
@@ -126,24 +177,24 @@ launch_kernel_ex(enum preload_variant variant, const struct preload_slot *slot, 
                  const CUlaunchConfig *config, CUfunction function, void **kernel_params,
                  void **extra)
 {
-    const launch_ex_function real = (launch_ex_function)wrap_real(slot);
-    struct decide_verdict verdict;
     struct launch_call call = {
         .launch = {.function = function,
                    .config = config,
                    .caller = caller,
                    .per_thread_default = variant == PRELOAD_PTSZ},
-        .entry = preload_slot_entry(slot),
         .kernel_params = kernel_params,
         .extra = extra,
-        .launch_ex = real,
+        .real = wrap_real(slot),
+        .launch_ex = (launch_ex_function)wrap_real(slot),
+        .form = LAUNCH_EX,
+        .entry = preload_slot_entry(slot),
     };
 
     if (__builtin_expect(config == NULL, 0))
-        return real(config, function, kernel_params, extra); /* the driver says what is wrong */
-    if (make_changed(&call, &verdict))
-        return call.result;
-    return after_original(&call, &verdict, real(config, function, kernel_params, extra));
+        return call_original(&call); /* the driver says what is wrong */
+    if (config->numAttrs == 0 && launch_prepared(&call, *config))
+        return CUDA_SUCCESS;
+    return launch(&call);
 }
 
 /* The variant is known where the function is made, so it costs nothing at a launch. */
