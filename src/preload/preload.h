@@ -163,39 +163,49 @@ struct preload_library {
     char name[]; /* base name; the executable's own for the main program; "": no object */
 };
 
-/* Callers seen, direct-mapped. Written library before address, read address, library, address. */
-#define PRELOAD_CALLER_BITS 11
-struct preload_cached_caller {
+/* A call site that was seen: found by its address, never freed. */
+struct preload_caller {
+    struct preload_caller *next;
     const void *address;
-    const struct preload_library *library;
+    const struct preload_library *library; /* atomic */
+    uint64_t unloads; /* atomic: of preload_unloads when library was found out */
 };
-extern struct preload_cached_caller preload_callers[1 << PRELOAD_CALLER_BITS]
+
+#define PRELOAD_CALLER_BITS 11
+extern struct preload_caller *preload_callers[1 << PRELOAD_CALLER_BITS]
     __attribute__((visibility("hidden")));
 
-static inline struct preload_cached_caller *preload_cached_caller(const void *address)
+/* How many objects had been unloaded when this was last looked at. */
+extern uint64_t preload_unloads __attribute__((visibility("hidden")));
+
+static inline struct preload_caller **preload_callers_at(const void *address)
 {
     return &preload_callers[((uint64_t)(uintptr_t)address * PRELOAD_PASS_MULTIPLIER) >>
                             (64 - PRELOAD_CALLER_BITS)];
 }
 
-const struct preload_library *preload_library_first_seen(const void *address)
+const struct preload_library *preload_library_search(const void *address)
     __attribute__((visibility("hidden")));
 
 /* Which object holds an address. First sight of an address: loader call and allocation; afterwards
- * a look-up, on the launch path too. The answer stays after an object is unloaded, so a new object
- * at the same address may be taken for the old one. */
+ * a look-up, on the launch path too. */
 static inline const struct preload_library *preload_library_at(const void *address)
 {
-    struct preload_cached_caller *cached = preload_cached_caller(address);
+    const struct preload_caller *caller =
+        __atomic_load_n(preload_callers_at(address), __ATOMIC_ACQUIRE);
 
-    if (__builtin_expect(__atomic_load_n(&cached->address, __ATOMIC_ACQUIRE) == address, 1)) {
-        const struct preload_library *library = __atomic_load_n(&cached->library, __ATOMIC_ACQUIRE);
-
-        if (__builtin_expect(__atomic_load_n(&cached->address, __ATOMIC_RELAXED) == address, 1))
-            return library;
-    }
-    return preload_library_first_seen(address);
+    if (__builtin_expect(caller != NULL && caller->address == address &&
+                             __atomic_load_n(&caller->unloads, __ATOMIC_ACQUIRE) ==
+                                 __atomic_load_n(&preload_unloads, __ATOMIC_RELAXED),
+                         1))
+        return __atomic_load_n(&caller->library, __ATOMIC_RELAXED);
+    return preload_library_search(address);
 }
+
+/* Looks whether an object was unloaded since, so that the addresses of its callers may belong to
+ * another one. Called where a program that has loaded new code comes by before it launches: when a
+ * function is looked up. Takes no lock that is held while constructors run. */
+void preload_look_for_unloads(void);
 
 /* The first caller outside libcudart of a wrapper that was called from caller. */
 static inline const char *preload_library(const void *caller)

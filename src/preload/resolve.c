@@ -92,6 +92,7 @@ bool preload_learn_driver(void *handle)
     resolve = handle != NULL ? resolver_of(handle) : NULL;
     if (resolve == NULL)
         resolve = resolver_of_loaded();
+    dlerror(); /* of look-ups that failed: the program must not take it for an error of its own */
     if (resolve == NULL || !cuda_driver_fill(&learned.driver, resolve))
         return false;
     learn(&learned, resolve);

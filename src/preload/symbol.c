@@ -19,23 +19,37 @@ typedef void *(*symbol_function)(void *handle, const char *name);
 
 static void *next_dlsym; /* atomic; the same value whoever finds it */
 
+static bool is_c_library(const void *function)
+{
+    Dl_info information;
+    const char *slash;
+
+    if (dladdr(function, &information) == 0)
+        return false;
+    slash = strrchr(information.dli_fname, '/');
+    slash = slash != NULL ? slash + 1 : information.dli_fname;
+    return strncmp(slash, "libc.so", 7) == 0 || strncmp(slash, "libdl.so", 8) == 0;
+}
+
 /*
- * dlvsym gives the C library's own dlsym: the oldest version of it is there on every release, so
- * this never takes the failing path, which allocates. That dlsym then finds the next object after
- * this one that has a dlsym of any version, be it another interposer or the C library.
+ * The oldest version of dlsym is there on every release of the C library, so dlvsym finds one and
+ * never takes the failing path, which allocates. What it finds is the C library's, which then finds
+ * the next object after this one that has a dlsym of any version, be it another interposer or the C
+ * library itself. Or it is already that of an interposer behind this object that exports the same
+ * versions; asking that one would pass it over.
  */
 static symbol_function find_next_dlsym(void)
 {
     void *next = __atomic_load_n(&next_dlsym, __ATOMIC_ACQUIRE);
 
     if (next == NULL) {
-        symbol_function libc_dlsym =
-            (symbol_function)dlvsym(RTLD_NEXT, "dlsym", FIRST_GLIBC_VERSION);
-        if (libc_dlsym == NULL)
+        void *oldest = dlvsym(RTLD_NEXT, "dlsym", FIRST_GLIBC_VERSION);
+
+        if (oldest == NULL)
             abort(); /* no C library that this object can have been linked to */
-        next = libc_dlsym(RTLD_NEXT, "dlsym");
+        next = is_c_library(oldest) ? ((symbol_function)oldest)(RTLD_NEXT, "dlsym") : oldest;
         if (next == NULL)
-            next = (void *)libc_dlsym;
+            next = oldest;
         __atomic_store_n(&next_dlsym, next, __ATOMIC_RELEASE);
     }
     return (symbol_function)next;
@@ -63,7 +77,8 @@ static void *unless_own(void *function)
     return preload_is_export(function) ? NULL : function;
 }
 
-/* The symbol as the scope of the object around an address has it. */
+/* The symbol as the scope of the object around an address has it, which may be our own. When there
+ * is none, dlerror says so as it would without this library. */
 static void *symbol_in_scope_of(const void *address, const char *name, const char *version)
 {
     Dl_info information;
@@ -75,11 +90,11 @@ static void *symbol_in_scope_of(const void *address, const char *name, const cha
     handle = dlopen(map->l_name[0] != '\0' ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL)
         return NULL;
-    found = version != NULL ? dlvsym(handle, name, version) : NULL;
-    if (found == NULL)
-        found = preload_next_symbol(handle, name);
+    /* The handle outlives dlclose, which would take the error back: the object around the address
+     * is running, so somebody else holds it. */
     dlclose(handle);
-    return unless_own(found);
+    found = version != NULL ? dlvsym(handle, name, version) : NULL;
+    return found != NULL ? found : preload_next_symbol(handle, name);
 }
 
 static void *symbol_in_loaded(const char *soname, const char *name)
@@ -108,7 +123,7 @@ void *preload_real_of_export(enum preload_entry entry, unsigned node, const void
     else
         found = unless_own(preload_next_symbol(RTLD_NEXT, info->symbol));
     if (found == NULL)
-        found = symbol_in_scope_of(caller, info->symbol, version);
+        found = unless_own(symbol_in_scope_of(caller, info->symbol, version));
     if (found == NULL)
         found = symbol_in_loaded(info->runtime ? nodes[node] : "libcuda.so.1", info->symbol);
     return found;
@@ -155,12 +170,16 @@ static bool may_be_entry(const char *name)
 }
 
 /* A definition of our own must not show where there was none: look behind it, then where the caller
- * itself would look. The last look-up that fails leaves dlerror as the program expects it. */
+ * itself would look. */
 static void *behind_own_definition(const char *name, const void *caller)
 {
     void *found = unless_own(preload_next_symbol(RTLD_NEXT, name));
 
-    return found != NULL ? found : symbol_in_scope_of(caller, name, NULL);
+    if (found != NULL)
+        return found;
+    found = symbol_in_scope_of(caller, name, NULL);
+    /* The main program's scope has ours and so no error to tell; the program expects one. */
+    return preload_is_export(found) ? preload_next_symbol(RTLD_NEXT, name) : found;
 }
 
 struct preload_symbol_answer preload_symbol(void *handle, const char *name, const void *caller)
@@ -182,9 +201,14 @@ struct preload_symbol_answer preload_symbol(void *handle, const char *name, cons
     answer.result = real;
     if (real == NULL || preload_process_state() != PRELOAD_ACTIVE)
         return answer;
+    preload_look_for_unloads();
     if (!preload_entry_info[entry].runtime &&
-        !preload_learn_driver(handle == RTLD_DEFAULT ? NULL : handle))
+        !preload_learn_driver(handle == RTLD_DEFAULT ? NULL : handle)) {
+        /* Else a function of the program's own under a driver function's name. */
+        if (preload_library_at(real)->is_driver)
+            preload_not_attached("the driver's functions cannot be looked up");
         return answer;
+    }
     answer.result = preload_wrap(entry, real);
     return answer;
 }

@@ -19,8 +19,10 @@ static CUresult module_get_function(const struct preload_slot *slot, const void 
 
     (void)caller;
     count(slot);
-    if (result == CUDA_SUCCESS && function != NULL)
+    if (result == CUDA_SUCCESS && function != NULL) {
+        preload_look_for_unloads();
         decide_function_named(*function, name, module);
+    }
     return result;
 }
 
@@ -32,8 +34,10 @@ static CUresult library_get_kernel(const struct preload_slot *slot, const void *
 
     (void)caller;
     count(slot);
-    if (result == CUDA_SUCCESS && kernel != NULL)
+    if (result == CUDA_SUCCESS && kernel != NULL) {
+        preload_look_for_unloads();
         decide_function_named(*kernel, name, library);
+    }
     return result;
 }
 

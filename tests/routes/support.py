@@ -7,6 +7,7 @@ and CUDAPOLICY_TEST_RUNTIME_12, the folders of the doubles. Results are printed 
 Protocol.
 """
 
+import difflib
 import json
 import os
 import shutil
@@ -151,9 +152,9 @@ def environment(folder, policy, preload, variables):
 
 
 def run(command, *arguments, policy=REMOTE, preload=(LIBRARY,), env=None, limit=TIME_LIMIT,
-        raw_path=False):
+        raw_path=False, bad_policy=False):
     """Runs a program of this folder (with raw_path: any program) to its end. It has its own process
-    group, of which nothing is left afterwards."""
+    group, of which nothing is left afterwards. bad_policy: the policy has mistakes on purpose."""
     path = command if raw_path else program(command)
     with Folder() as folder:
         variables = environment(folder, policy, preload, env or {})
@@ -169,8 +170,11 @@ def run(command, *arguments, policy=REMOTE, preload=(LIBRARY,), env=None, limit=
                                      + err.decode(errors="replace")) from None
             finally:
                 end_group(process)
-        return Result(process.returncode, out.decode(errors="replace"),
-                      err.decode(errors="replace"), folder)
+        result = Result(process.returncode, out.decode(errors="replace"),
+                        err.decode(errors="replace"), folder)
+        # A test that expects nothing to happen must not rest on a policy that was not there.
+        expect(bad_policy or "runs without a policy" not in result.err, "a bad policy", result)
+        return result
 
 
 def end_group(process):
@@ -243,4 +247,8 @@ def expect(condition, text, result=None):
 
 
 def expect_equal(found, wanted, result=None):
+    if isinstance(found, list) and isinstance(wanted, list):
+        difference = "\n".join(difflib.unified_diff(wanted, found, "wanted", "found", "", "", 0, "")) \
+            if all(isinstance(item, str) for item in found + wanted) else f"{found}, not {wanted}"
+        expect(found == wanted, difference, result)
     expect(found == wanted, f"found {found!r}, wanted {wanted!r}", result)
