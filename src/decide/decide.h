@@ -59,9 +59,10 @@ extern struct decide_pass_entry decide_pass_table[DECIDE_PASS_SIZE]
     __attribute__((visibility("hidden")));
 
 /*
- * The shortest way of a changed launch: of functions whose launches all get the same attributes while
- * nothing about the launch, its stream or its device has to be looked at. Entries are written and read as
- * in decide_pass_table; where points to what holds for the function's kernel at present.
+ * The shortest way of a changed launch: of functions whose launches all get the same attributes
+ * while nothing about the launch, its stream or its device has to be looked at. Entries are written
+ * and read as in decide_pass_table; where points to what holds for the function's kernel at
+ * present.
  */
 struct decide_prepared {
     const struct cuda_launch_attribute *attributes;
@@ -75,17 +76,21 @@ struct decide_prepared_entry {
 extern struct decide_prepared_entry decide_prepared_table[DECIDE_PASS_SIZE]
     __attribute__((visibility("hidden")));
 
-/* What is prepared for an eager launch without attributes through the driver layer; NULL: decide_launch.
- * Launch path. */
+/* What is prepared for an eager launch without attributes through the driver layer; NULL:
+ * decide_launch. Launch path. */
 static inline const struct decide_prepared *decide_prepared_for(CUfunction function)
 {
     const uint64_t handle = (uintptr_t)function;
     const struct decide_prepared_entry *entry =
         &decide_prepared_table[handle * DECIDE_PASS_MULTIPLIER >> (64 - DECIDE_PASS_BITS)];
-    const struct decide_prepared *const *where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
+    const struct decide_prepared *const *where;
     const struct decide_prepared *prepared;
 
-    if (__atomic_load_n(&entry->handle, __ATOMIC_RELAXED) != handle || where == NULL ||
+    if (__atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) != handle || handle == 0)
+        return NULL;
+    where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
+    /* The handle once more: the place may have become another function's in between. */
+    if (__atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) != handle ||
         __atomic_load_n(&report_control->whole, __ATOMIC_RELAXED) != report_control_expected)
         return NULL;
     prepared = __atomic_load_n(where, __ATOMIC_ACQUIRE);
@@ -266,9 +271,9 @@ void decide_node_attribute_set(CUgraphNode node, int attribute);
  * and what its own kernel's rules say, but never the settings of the source's rules. */
 void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source);
 /*
- * The program's call about a node came back with result. True: a cluster that a rule gave to the node
- * can be the reason, and was taken away, so make the call again. After that, when no other function
- * here is told of the node: decide_node_decide_again.
+ * The program's call about a node came back with result. True: a cluster that a rule gave to the
+ * node can be the reason, and was taken away, so make the call again. After that, when no other
+ * function here is told of the node: decide_node_decide_again.
  */
 bool decide_node_give_back(CUgraphNode node, CUresult result);
 void decide_node_decide_again(CUgraphNode node);

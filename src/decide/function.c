@@ -8,6 +8,7 @@
 #include "decide/function_query.h"
 #include "decide/pass.h"
 #include "decide/prepared.h"
+#include "decide/start.h"
 #include "decide/stream.h"
 
 struct handle_map decide_functions = HANDLE_MAP_INITIALISER(struct decide_function);
@@ -231,6 +232,19 @@ struct decide_known decide_function_meet(void *function, const char *library, bo
     free(answer.mangled);
     free(told);
     return known;
+}
+
+/* Under the lock, and only a function that has an entry: what ends the entry takes it out again. */
+void decide_function_prepare(void *function, struct decide_variant *variant)
+{
+    if (decide_start_state.merges)
+        return;
+    handle_map_lock(&decide_functions);
+    struct decide_function *entry = entry_of(function);
+    if (entry && atomic_load_explicit(&entry->variant, memory_order_relaxed) == variant)
+        decide_prepared_enter(function,
+                              (const struct decide_prepared *const *)(uintptr_t)&variant->plain);
+    handle_map_unlock(&decide_functions);
 }
 
 /* ---- Changes and ends ---------------------------------------------------------------------------

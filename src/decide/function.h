@@ -88,6 +88,11 @@ static inline struct decide_known decide_function_find(void *function, const cha
     return decide_function_meet(function, library, symbol);
 }
 
+/* Enters a function that is being launched in the table of prepared launches (decide.h), so that
+ * its launches without attributes need not even come to decide_launch. Locks; once for a function,
+ * as long as its place is free. */
+void decide_function_prepare(void *function, struct decide_variant *variant);
+
 /* Notes that cluster shapes are kept under the serial. False when it is no longer that of the
  * function: then none may be kept. Locks. */
 bool decide_function_keeps_shapes(void *function, uint64_t serial);

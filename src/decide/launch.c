@@ -242,14 +242,6 @@ static __attribute__((noinline)) void launch_for_library(const struct decide_lau
         decide_launch_in_full(launch, verdict);
 }
 
-/* From now on the function's launches without attributes need not even come here. */
-static __attribute__((noinline)) void prepare(const void *function, struct decide_variant *variant)
-{
-    if (!decide_start_state.merges)
-        decide_prepared_enter(function,
-                              (const struct decide_prepared *const *)(uintptr_t)&variant->plain);
-}
-
 /*
  * The short way, for most launches: the control word is as at the start (so no stream captures),
  * the function is known, and so is the outcome. Every other way is a tail call, so this one needs
@@ -273,7 +265,7 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
         decide_launch_in_full(launch, verdict);
     else if (known.variant->any_library) {
         if (__builtin_expect(decide_prepared_is_free(launch->function), 0))
-            prepare(launch->function, known.variant);
+            decide_function_prepare(launch->function, known.variant);
         launch_known(launch, verdict, known);
     } else
         launch_for_library(launch, verdict, known);

@@ -10,10 +10,10 @@
  * Decides an explicit kernel node, described as the launch that it would be: config with the node's
  * grid, block, shared memory and, as attributes, what the program set on the node
  * (CU_LAUNCH_ATTRIBUTE_ ids with values; defaults left out); stream NULL. The rules of a graph
- * hold: memory-sync settings and removals, the others only where the rule says graph_nodes, a
- * cluster only in a shape accepted by an earlier launch. Selectors: captured counts as yes; stream
- * and launch_stream never match, stream rules are not merged; device is that of the current
- * context.
+ * hold: memory-sync settings, and programmatic serialization taken away; the others only where the
+ * rule says graph_nodes, a cluster only in a shape accepted by an earlier launch. Selectors:
+ * captured counts as yes; stream and launch_stream never match, stream rules are not merged; device
+ * is that of the current context.
  *
  * verdict->change: the node is to get the attributes of verdict->config that differ from its own,
  * and to lose those that are missing there. verdict->kind is REPORT_LAUNCH_NODE. Afterwards call

@@ -3,11 +3,6 @@
 
 struct decide_prepared_entry decide_prepared_table[DECIDE_PASS_SIZE];
 
-/* No handle: the driver's are pointers. Stands in an entry while it is written. */
-enum {
-    WRITING = 1,
-};
-
 static struct decide_prepared_entry *entry_of(uint64_t handle)
 {
     return &decide_prepared_table[handle * DECIDE_PASS_MULTIPLIER >> (64 - DECIDE_PASS_BITS)];
@@ -17,11 +12,8 @@ void decide_prepared_enter(const void *function, const struct decide_prepared *c
 {
     const uint64_t handle = (uintptr_t)function;
     struct decide_prepared_entry *entry = entry_of(handle);
-    uint64_t free_place = 0;
 
-    if (handle <= WRITING ||
-        !__atomic_compare_exchange_n(&entry->handle, &free_place, WRITING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
+    if (handle == 0 || __atomic_load_n(&entry->handle, __ATOMIC_RELAXED) != 0)
         return;
     __atomic_store_n(&entry->where, where, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->handle, handle, __ATOMIC_RELEASE);
@@ -32,7 +24,7 @@ void decide_prepared_leave(const void *function)
     const uint64_t handle = (uintptr_t)function;
     struct decide_prepared_entry *entry = entry_of(handle);
 
-    if (handle > WRITING && __atomic_load_n(&entry->handle, __ATOMIC_RELAXED) == handle)
+    if (handle != 0 && __atomic_load_n(&entry->handle, __ATOMIC_RELAXED) == handle)
         __atomic_store_n(&entry->handle, 0, __ATOMIC_RELEASE);
 }
 

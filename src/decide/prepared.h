@@ -17,8 +17,8 @@ static inline bool decide_prepared_is_free(const void *function)
                            __ATOMIC_RELAXED) == 0;
 }
 
-/* Enters a function that is being launched, so that its handle is alive. Does nothing when its
- * place is taken. where stays valid for ever. Launch path: no lock. */
+/* Enters a function. Does nothing when its place is taken. where stays valid for ever. Under the
+ * lock of decide_functions, as the next. */
 void decide_prepared_enter(const void *function, const struct decide_prepared *const *where);
 
 /* Takes a function out before its handle ends; does nothing when it is not in. */
