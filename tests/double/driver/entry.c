@@ -128,8 +128,11 @@ static bool is_absent(const char *name, int version, int than)
     return false;
 }
 
+/* Our own one, whatever a preloaded library puts in front of cuGetProcAddress_v2. */
 static void *exported_function(size_t index)
 {
+    if (strcmp(functions[index].symbol, "cuGetProcAddress_v2") == 0)
+        return (void *)own_cuGetProcAddress_v2;
     return functions[index].exported;
 }
 
