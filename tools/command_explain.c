@@ -239,7 +239,6 @@ static int explain_reports(const struct explain_options *options, const struct p
 
         facts_of_kernel(kernels[i], &facts);
         explain_one(options, policy, &facts, list);
-        facts_release(&facts);
     }
     if (results.kernel_count == 0 && status == COMMAND_SUCCESS) {
         command_error("no kernel in the report");

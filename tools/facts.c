@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts.h"
 
-#include <stdlib.h>
-
-#include "command.h"
-#include "memory.h"
-
 static struct match_extent extent_of(const struct results_kernel *kernel,
                                      const struct results_extent *extent)
 {
@@ -29,6 +24,7 @@ static enum policy_choice captured_of(const struct results_launches *launches)
 void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts)
 {
     *facts = (struct match_facts){
+        .name = *results_kernel_name(kernel),
         .form_known = {true, true, true},
         .library = kernel->library,
         .grid_blocks = extent_of(kernel, &kernel->grid_blocks),
@@ -36,13 +32,4 @@ void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *fa
         .shared_memory = extent_of(kernel, &kernel->shared_memory),
         .captured = captured_of(&kernel->launches),
     };
-    if (!kernel_name_make(kernel->mangled, &facts->name)) {
-        command_error("out of memory");
-        exit(memory_failure_status);
-    }
-}
-
-void facts_release(struct match_facts *facts)
-{
-    kernel_name_release(&facts->name);
 }

@@ -7,9 +7,7 @@
 #include "match.h"
 #include "results.h"
 
-/* All launches of a recorded kernel together. To be released with facts_release. */
+/* All launches of a recorded kernel together. The name belongs to the kernel. */
 void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts);
-
-void facts_release(struct match_facts *facts);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "memory.h"
 #include "report/json.h"
 
@@ -97,9 +98,19 @@ static struct results_kernel *find_kernel(struct results *results, const json_t 
             .signature = results_text(object, "signature"),
             .library = texts[1],
             .demangled = json_is_true(json_object_get(object, "demangled")),
+            .forms = memory_allocate(1, sizeof(struct kernel_name)),
         };
     }
     return &results->kernels[place];
+}
+
+const struct kernel_name *results_kernel_name(const struct results_kernel *kernel)
+{
+    if (kernel->forms->mangled == NULL && !kernel_name_make(kernel->mangled, kernel->forms)) {
+        command_error("out of memory");
+        exit(memory_failure_status);
+    }
+    return kernel->forms;
 }
 
 static void widen(struct results_extent *extent, const json_t *shapes, const char *key, bool first)
@@ -350,6 +361,10 @@ bool results_add(struct results *results, json_t *document, const char **error)
 
 void results_release(struct results *results)
 {
+    for (size_t i = 0; i < results->kernel_count; i++) {
+        kernel_name_release(results->kernels[i].forms);
+        free(results->kernels[i].forms);
+    }
     for (size_t i = 0; i < results->rule_count; i++) {
         free(results->rules[i].kernels);
         free(results->rules[i].launch_outcomes.refused.items);

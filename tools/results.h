@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decide/kernel_name.h"
+
 enum results_kind {
     RESULTS_EAGER,
     RESULTS_CAPTURED,
@@ -60,6 +62,7 @@ struct results_kernel {
     struct results_launches launches;
     bool shapes_known;
     struct results_extent grid_blocks, block_threads, shared_memory;
+    struct kernel_name *forms; /* see results_kernel_name */
 };
 
 struct results_rule {
@@ -115,6 +118,9 @@ bool results_add(struct results *results, json_t *document, const char **error);
  * counters of a process that was killed or still runs; or all reports in a folder and the folders
  * in it. False after messages on stderr; in folders, files that are no reports are passed over. */
 bool results_load(struct results *results, const char *path);
+
+/* All forms of a kernel's name, made at the first call. The name belongs to the kernel. */
+const struct kernel_name *results_kernel_name(const struct results_kernel *kernel);
 
 void results_release(struct results *results);
 

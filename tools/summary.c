@@ -177,6 +177,8 @@ static void print_nearest(const struct unmatched *unmatched, FILE *stream)
 static void print_unmatched_rules(const struct results *results, const struct policy *policy,
                                   FILE *stream)
 {
+    size_t count = 0;
+
     for (size_t i = 0; i < results->rule_count; i++) {
         const struct results_rule *rule = &results->rules[i];
         struct unmatched unmatched;
@@ -185,7 +187,8 @@ static void print_unmatched_rules(const struct results *results, const struct po
         if (summary_has_matched(rule)) {
             continue;
         }
-        unmatched_explain(summary_policy_rule(policy, rule), results, &unmatched);
+        unmatched_explain(summary_policy_rule(policy, rule), results, count++ < UNMATCHED_RULES,
+                          &unmatched);
         name = printable_copy(rule->name);
         reason = printable_copy(unmatched.reason);
         fprintf(stream, "[%s %s] in line %lld matched nothing: %s\n", rule->section, name,

@@ -101,7 +101,8 @@ static json_t *unmatched_json(const struct results *results, const struct policy
         if (summary_has_matched(rule)) {
             continue;
         }
-        unmatched_explain(summary_policy_rule(policy, rule), results, &unmatched);
+        unmatched_explain(summary_policy_rule(policy, rule), results,
+                          json_array_size(array) < UNMATCHED_RULES, &unmatched);
         json_array_append_new(array,
                               json_pack("{s:s, s:s, s:I, s:o, s:o}", "section", rule->section,
                                         "name", rule->name, "line", (json_int_t)rule->line,

@@ -12,7 +12,9 @@
 
 /* A kernel as a candidate for what the rule meant. */
 struct candidate {
-    size_t kernel, distance;
+    size_t kernel;
+    size_t distance; /* edits between the name and the nearest pattern, */
+    size_t length;   /* which has this many bytes */
     enum policy_name_form form;
     bool matches; /* in that form, which is not the one the rule asks for */
 };
@@ -31,13 +33,13 @@ static void add_nearest(struct unmatched *unmatched, const struct results_kernel
     };
 }
 
-/* Edits between the nearest of the rule's patterns and the name, or its last component. */
-static size_t name_distance(const struct policy_selectors *selectors,
-                            const struct kernel_name *name)
+/* Measures the name, or its last component, against the nearest of the rule's patterns. */
+static void measure(const struct policy_selectors *selectors, const struct kernel_name *name,
+                    struct candidate *candidate)
 {
     const char *text = match_form_text(name, selectors->name_form);
-    size_t least = SIZE_MAX;
 
+    candidate->distance = SIZE_MAX;
     for (size_t i = 0; i < selectors->name.count; i++) {
         const char *pattern = selectors->name.patterns[i];
         size_t distance = suggest_glob_distance(pattern, text);
@@ -47,9 +49,11 @@ static size_t name_distance(const struct policy_selectors *selectors,
 
             distance = last < distance ? last : distance;
         }
-        least = distance < least ? distance : least;
+        if (distance < candidate->distance) {
+            candidate->distance = distance;
+            candidate->length = strlen(pattern);
+        }
     }
-    return least;
 }
 
 static bool is_nearer(const struct candidate *one, const struct candidate *other)
@@ -77,18 +81,18 @@ static void consider(struct candidate *best, size_t *count, const struct candida
     }
 }
 
-/* Beside a name that another form would have found, or one that is much nearer, others only
- * distract. */
+/* Beside the nearest, others only distract unless they are really near. */
 static bool is_worth_naming(const struct candidate *candidate, const struct candidate *nearest)
 {
-    if (nearest->matches) {
-        return candidate->matches;
+    if (candidate == nearest || nearest->matches) {
+        return candidate->matches || candidate == nearest;
     }
-    return candidate->distance <= 2 * nearest->distance + 1;
+    return candidate->distance <= 2 * nearest->distance + 1 &&
+           candidate->distance * 2 <= candidate->length;
 }
 
 /* No kernel has the name: those whose names are nearest, first of all those that another form of
- * the name would have found. */
+ * the name would have found. Measuring takes long, so only so many are measured. */
 static void find_nearest(const struct policy_rule *rule, const struct results *results,
                          struct unmatched *unmatched)
 {
@@ -96,26 +100,23 @@ static void find_nearest(const struct policy_rule *rule, const struct results *r
     size_t count = 0;
 
     for (size_t i = 0; i < results->kernel_count; i++) {
+        const struct kernel_name *name = results_kernel_name(&results->kernels[i]);
         struct candidate candidate = {.kernel = i, .form = rule->selectors.name_form};
-        struct match_facts facts;
         const char *pattern;
 
-        facts_of_kernel(&results->kernels[i], &facts);
-        candidate.matches =
-            match_other_form(&rule->selectors, &facts.name, &candidate.form, &pattern);
+        candidate.matches = match_other_form(&rule->selectors, name, &candidate.form, &pattern);
         if (!candidate.matches) {
-            candidate.distance = name_distance(&rule->selectors, &facts.name);
+            if (i >= UNMATCHED_MEASURED) {
+                continue;
+            }
+            measure(&rule->selectors, name, &candidate);
         }
         consider(best, &count, &candidate);
-        facts_release(&facts);
     }
     for (size_t i = 0; i < count && is_worth_naming(&best[i], &best[0]); i++) {
         const struct results_kernel *kernel = &results->kernels[best[i].kernel];
-        struct match_facts facts;
 
-        facts_of_kernel(kernel, &facts);
-        add_nearest(unmatched, kernel, &facts.name, &best[i]);
-        facts_release(&facts);
+        add_nearest(unmatched, kernel, results_kernel_name(kernel), &best[i]);
     }
 }
 
@@ -138,7 +139,6 @@ static bool closest_named(const struct policy_rule *rule, const struct results *
             }
             found = true;
         }
-        facts_release(&facts);
     }
     return found;
 }
@@ -163,7 +163,7 @@ static void explain_named(const struct results_kernel *kernel, const struct matc
 }
 
 static void explain_kernel_rule(const struct policy_rule *rule, const struct results *results,
-                                struct unmatched *unmatched)
+                                bool nearest, struct unmatched *unmatched)
 {
     struct match_verdict verdict = {0};
     size_t kernel = 0;
@@ -175,12 +175,12 @@ static void explain_kernel_rule(const struct policy_rule *rule, const struct res
     }
     snprintf(unmatched->reason, sizeof unmatched->reason, "no kernel's %s matches it",
              match_form_word(rule->selectors.name_form));
-    if (rule->selectors.name.count > 0) {
+    if (nearest && rule->selectors.name.count > 0) {
         find_nearest(rule, results, unmatched);
     }
 }
 
-void unmatched_explain(const struct policy_rule *rule, const struct results *results,
+void unmatched_explain(const struct policy_rule *rule, const struct results *results, bool nearest,
                        struct unmatched *unmatched)
 {
     *unmatched = (struct unmatched){0};
@@ -193,7 +193,7 @@ void unmatched_explain(const struct policy_rule *rule, const struct results *res
         snprintf(unmatched->reason, sizeof unmatched->reason,
                  "no stream that it selects was created");
     } else {
-        explain_kernel_rule(rule, results, unmatched);
+        explain_kernel_rule(rule, results, nearest, unmatched);
     }
 }
 

@@ -11,6 +11,8 @@
 
 enum {
     UNMATCHED_NEAREST = 3,
+    UNMATCHED_RULES = 20, /* of a policy, for which it is worth the time to look for the nearest */
+    UNMATCHED_MEASURED = 1000, /* kernels whose names are compared edit by edit */
 };
 
 struct unmatched_kernel {
@@ -27,8 +29,9 @@ struct unmatched {
     char *texts[UNMATCHED_NEAREST]; /* memory of the above */
 };
 
-/* rule: of the policy under which the results came about; NULL when the policy is not at hand. */
-void unmatched_explain(const struct policy_rule *rule, const struct results *results,
+/* rule: of the policy under which the results came about; NULL when the policy is not at hand.
+ * nearest: whether to look for the nearest kernels. */
+void unmatched_explain(const struct policy_rule *rule, const struct results *results, bool nearest,
                        struct unmatched *unmatched);
 
 void unmatched_release(struct unmatched *unmatched);

@@ -230,6 +230,21 @@ priority = -1
         self.assertEqual(lines, ["[kernel k] in line 3 matched nothing: no kernel's name matches it",
                                  "  near: ncclDevKernel_AllReduce"])
 
+    def test_of_kernels_that_are_far_from_it_one_is_named(self):
+        lines = self.lines("name = ncclDevKernel_*", kernel("gemm", 1), kernel("copy", 1),
+                           kernel("reduce", 1))
+        self.assertEqual(len(lines), 2)
+
+    def test_many_rules_and_kernels_take_no_time_to_speak_of(self):
+        policy = self.write("p.ini", "[policy]\nversion = 1\n" + "".join(
+            f"[kernel r{i}]\nname = nothing_{i}_*\npriority = 0\n" for i in range(300)))
+        path = self.write_report("a.json", rules=[rule(f"r{i}", line=i) for i in range(300)],
+                                 kernels=[kernel(f"_Z{len('kernel') + 4}kernel{i}v", 1)
+                                          for i in range(1000, 9000)])
+        text = self.command("report", "-p", policy, path).stdout
+        self.assertEqual(text.count("matched nothing"), 300)
+        self.assertEqual(text.count("  near: "), 20)
+
     def test_a_pattern_for_another_form_of_the_name_says_which(self):
         mangled = "_ZN2at6native4copyIfEEvPT_i"
         copy_kernel = dict(kernel("at::native::copy", 1), mangled=mangled)
