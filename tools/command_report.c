@@ -26,7 +26,7 @@ const struct command command_report = {
         "  -p, --policy FILE  the policy of the run, to say why rules matched nothing (default: "
         "the\n"
         "                     file named in the report, if it is unchanged)\n"
-        "      --kernels      list all kernels too\n"
+        "      --kernels      list all kernels too; shapes are noted in observe mode only\n"
         "  -w, --wide         do not shorten names to the terminal's width\n"
         "      --json         print the merged summary as JSON\n"
         "  -h, --help         print this help\n\n"

@@ -39,7 +39,7 @@ const struct command command_run = {
         "      --log LEVEL          error, warn, info or debug\n"
         "      --library PATH       libcudapolicy.so (default: $CUDAPOLICY_LIBRARY, else the one\n"
         "                           that belongs to this command)\n"
-        "      --kernels            list all kernels too\n"
+        "      --kernels            list all kernels too; shapes are noted in observe mode only\n"
         "  -w, --wide               do not shorten names to the terminal's width\n"
         "  -q, --quiet              print no summary\n"
         "      --json               print the summary as JSON, on standard error\n"
