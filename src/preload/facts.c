@@ -14,6 +14,10 @@
 #include "preload/configuration.h"
 #include "report/report.h"
 
+enum {
+    REFUSALS_LIMIT = 16,
+};
+
 bool preload_facts_wanted = true; /* atomic */
 
 static void device_facts(int index)
@@ -114,6 +118,15 @@ static int note_library(struct dl_phdr_info *object, size_t size, void *data)
     return 0;
 }
 
+/* Whether the driver answers: before the program's cuInit it does not. */
+static bool is_initialised(void)
+{
+    int count;
+
+    return cuda_driver.cuDeviceGetCount != NULL &&
+           cuda_driver.cuDeviceGetCount(&count) == CUDA_SUCCESS;
+}
+
 static void gather(void)
 {
     struct found found = {0};
@@ -133,7 +146,14 @@ static void gather(void)
 
 void preload_gather_facts_now(void)
 {
-    if (__atomic_exchange_n(&preload_facts_wanted, false, __ATOMIC_RELAXED))
+    static unsigned refusals;
+
+    if (!__atomic_exchange_n(&preload_facts_wanted, false, __ATOMIC_RELAXED))
+        return;
+    /* A driver that never answers is not asked at every launch. */
+    if (!is_initialised() && __atomic_add_fetch(&refusals, 1, __ATOMIC_RELAXED) < REFUSALS_LIMIT)
+        preload_facts_again();
+    else
         gather();
 }
 

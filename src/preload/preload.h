@@ -142,6 +142,9 @@ void *preload_resolve_export(unsigned index, const void *caller)
  * handle has none. Idempotent. False when there is no driver to learn from. Makes loader calls. */
 bool preload_learn_driver(void *handle);
 
+/* In the child after fork. */
+void preload_resolve_after_fork(void);
+
 /* The wrapper that calls real, as entry; real itself when none can. */
 void *preload_wrap(enum preload_entry entry, void *real);
 

@@ -9,6 +9,7 @@
 #include "preload/preload.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -25,9 +26,10 @@
 enum {
     EXIT_STRICT = 78, /* EX_CONFIG of sysexits.h */
     STARTING = 3,     /* a state besides enum preload_state, while a thread decides */
+    STATE_BITS = 8,   /* above them, while STARTING, the process that the thread belongs to */
 };
 
-static int state = PRELOAD_UNDECIDED; /* atomic */
+static uint64_t state = PRELOAD_UNDECIDED; /* atomic */
 static struct preload_configuration configuration;
 static const struct policy *policy;
 
@@ -120,6 +122,7 @@ static void child_after_fork(void)
 {
     struct decide_process process;
 
+    preload_resolve_after_fork();
     preload_configuration_in_child(&configuration);
     process = process_for_decisions();
     report_after_fork(configuration.report_path[0] != '\0' ? configuration.report_path : NULL);
@@ -164,20 +167,43 @@ static enum preload_state start(void)
     return PRELOAD_ACTIVE;
 }
 
+static uint64_t starting(void)
+{
+    return STARTING | (uint64_t)getpid() << STATE_BITS;
+}
+
+/* Whether this thread is the one to decide: the first to come by, or, in a child that was forked
+ * while another thread of its parent decided, the first there, since nobody else is left to do it.
+ */
+static bool take_start(uint64_t *present)
+{
+    const bool forked = (*present & ((1 << STATE_BITS) - 1)) == STARTING && *present != starting();
+
+    if (*present != PRELOAD_UNDECIDED && !forked)
+        return false;
+    if (!__atomic_compare_exchange_n(&state, present, starting(), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return false;
+    if (forked) {
+        preload_resolve_after_fork();
+        report_after_fork(NULL);
+    }
+    return true;
+}
+
 enum preload_state preload_process_state(void)
 {
-    int present = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+    uint64_t present = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
     int saved_errno;
 
     if (__builtin_expect(present == PRELOAD_PASSIVE || present == PRELOAD_ACTIVE, 1))
         return (enum preload_state)present;
-    present = PRELOAD_UNDECIDED;
-    if (!__atomic_compare_exchange_n(&state, &present, STARTING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE)) {
+    while (!take_start(&present)) {
         /* Another thread decides; it needs no lock that this one may hold. */
-        while ((present = __atomic_load_n(&state, __ATOMIC_ACQUIRE)) == STARTING)
-            sched_yield();
-        return (enum preload_state)present;
+        sched_yield();
+        present = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+        if (present == PRELOAD_PASSIVE || present == PRELOAD_ACTIVE)
+            return (enum preload_state)present;
     }
     saved_errno = errno;
     present = start();
@@ -194,10 +220,43 @@ void preload_not_attached(const char *reason)
         _exit(EXIT_STRICT);
 }
 
-/* The last of the process's own code, after every destructor of the program and of CUDA: no CUDA
- * call. */
+static int find_driver(struct dl_phdr_info *object, size_t size, void *found)
+{
+    const char *slash = strrchr(object->dlpi_name, '/');
+
+    (void)size;
+    if (strncmp(slash != NULL ? slash + 1 : object->dlpi_name, "libcuda.so", 10) == 0)
+        *(bool *)found = true;
+    return *(bool *)found ? 1 : 0;
+}
+
+/* A process that has the driver and never asked for one of the functions here launched nothing, or
+ * was not reached: by a library that was loaded with RTLD_DEEPBIND. Only for who asks for such
+ * detail. */
+static void say_not_reached(void)
+{
+    bool found = false;
+
+    dl_iterate_phdr(find_driver, &found);
+    if (!found)
+        return;
+    preload_configuration_read(&configuration);
+    if ((configuration.mode_given && configuration.mode == POLICY_MODE_OFF) ||
+        configuration.log_level < REPORT_LOG_INFO)
+        return;
+    report_log_start(configuration.log_level,
+                     configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
+    report_log(REPORT_LOG_INFO, "libcuda is loaded, but none of its functions was asked for here: "
+                                "nothing was launched, or it was not reached (RTLD_DEEPBIND)");
+}
+
+/* Among the last of the process's own code: no CUDA call. */
 static __attribute__((destructor)) void process_ends(void)
 {
-    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == PRELOAD_ACTIVE)
+    const uint64_t present = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+
+    if (present == PRELOAD_ACTIVE)
         report_finish();
+    else if (present == PRELOAD_UNDECIDED)
+        say_not_reached();
 }

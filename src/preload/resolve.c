@@ -108,6 +108,12 @@ bool preload_learn_driver(void *handle)
     return true;
 }
 
+/* The parent's thread that published is not there to give the lock back. */
+void preload_resolve_after_fork(void)
+{
+    __atomic_store_n(&driver.taken, false, __ATOMIC_RELEASE);
+}
+
 void *preload_canonical(enum preload_entry entry)
 {
     return __atomic_load_n(&driver.done, __ATOMIC_ACQUIRE) ? driver.canonical[entry] : NULL;

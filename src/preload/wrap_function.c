@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of functions, the lifetimes of what holds them, and their attributes. */
+/* The start; names of functions, the lifetimes of what holds them, and their attributes. */
 #include "preload/wrap.h"
 
 #include "decide/decide.h"
@@ -7,6 +7,15 @@
 static void count(const struct preload_slot *slot)
 {
     report_count_entry(preload_slot_entry(slot));
+}
+
+static CUresult initialise(const struct preload_slot *slot, const void *caller, unsigned flags)
+{
+    CUresult (*real)(unsigned) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    return real(flags);
 }
 
 /* ---- names ---- */
@@ -196,6 +205,8 @@ static CUresult context_set_cache_config(const struct preload_slot *slot, const 
     return result;
 }
 
+#define START(symbol, base, version, variant, wrapper, parameters, arguments)                      \
+    WRAP_DRIVER(symbol, wrapper, parameters, arguments)
 #define NAME(symbol, base, version, variant, wrapper, parameters, arguments)                       \
     WRAP_DRIVER(symbol, wrapper, parameters, arguments)
 #define LIFETIME(symbol, base, version, variant, wrapper, parameters, arguments)                   \

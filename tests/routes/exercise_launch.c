@@ -2,8 +2,8 @@
 /* One launch by each function, on the default stream, whose meaning tells the variants apart. */
 #include "matrix.h"
 
-exercise_function exercise_launch_kernel, exercise_launch_cooperative, exercise_launch_kernel_ex,
-    exercise_get_proc_address_v1, exercise_get_proc_address_v2;
+exercise_function exercise_initialise, exercise_launch_kernel, exercise_launch_cooperative,
+    exercise_launch_kernel_ex, exercise_get_proc_address_v1, exercise_get_proc_address_v2;
 
 #define SHAPE 2, 1, 1, 64, 1, 1, 16
 
@@ -16,6 +16,14 @@ static CUfunction handle_of(const struct row *row)
 static const char *result_problem(CUresult result)
 {
     return result == CUDA_SUCCESS ? NULL : problem("the program got %d", (int)result);
+}
+
+const char *exercise_initialise(const struct row *row, void *function)
+{
+    CUresult (*initialise)(unsigned) = function;
+
+    (void)row;
+    return result_problem(initialise(0));
 }
 
 const char *exercise_launch_kernel(const struct row *row, void *function)

@@ -28,6 +28,8 @@ bool enforced;
 
 #define LAUNCH(symbol, base, version, variant, handle, wrapper, parameters, arguments)             \
     ROW(symbol, base, version, variant, wrapper, LAUNCH)
+#define START(symbol, base, version, variant, wrapper, parameters, arguments)                      \
+    ROW(symbol, base, version, variant, wrapper, START)
 #define STREAM(symbol, base, version, variant, wrapper, parameters, arguments)                     \
     ROW(symbol, base, version, variant, wrapper, STREAM)
 #define CAPTURE(symbol, base, version, variant, wrapper, parameters, arguments)                    \

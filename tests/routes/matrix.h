@@ -16,6 +16,7 @@
 #include "recording_driver.h"
 
 enum category {
+    CATEGORY_START,
     CATEGORY_LAUNCH,
     CATEGORY_STREAM,
     CATEGORY_CAPTURE,

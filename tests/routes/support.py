@@ -70,18 +70,25 @@ class Call(dict):
 class Result:
     """What a program left: its status and output, the driver's record, the report, the log file."""
 
-    def __init__(self, status, out, err, folder):
-        self.status, self.out, self.err, self.folder = status, out, err, folder
+    def __init__(self, status, out, err, folder, with_counters=False):
+        self.status, self.out, self.err = status, out, err
+        self.files, self.modes, self.counters = {}, {}, []
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            self.modes[name] = os.stat(path).st_mode
+            if ".counters" in name:  # large, and for the command to read
+                self.files[name] = b""
+                if with_counters:
+                    self.counters.append(report_from_counters(path))
+                continue
+            with open(path, "rb") as file:
+                self.files[name] = file.read()
         self.calls = [Call(line) for line in self.read("record").splitlines()]
-        self.reports = [json.loads(self.read(name)) for name in sorted(os.listdir(folder))
+        self.reports = [json.loads(self.read(name)) for name in self.files
                         if name.startswith("report") and name.endswith(".json")]
 
     def read(self, name):
-        path = os.path.join(self.folder, name)
-        if not os.path.exists(path):
-            return ""
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        return self.files.get(name, b"").decode(errors="replace")
 
     @property
     def report(self):
@@ -114,6 +121,15 @@ class Result:
         return (f"status {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}\n--- record\n"
                 + "\n".join(call["line"] for call in self.calls
                             if not call.name.startswith("cuGetProcAddress")))
+
+
+def report_from_counters(path):
+    """The report that `cudapolicy report` makes of the counters that a process left."""
+    made = subprocess.run([os.environ["CUDAPOLICY_TEST_COMMAND"], "report", "--json", path],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIME_LIMIT,
+                          check=False)
+    expect(made.returncode == 0, f"cudapolicy report: {made.stderr.decode(errors='replace')}")
+    return json.loads(made.stdout)
 
 
 class Folder:
@@ -152,9 +168,10 @@ def environment(folder, policy, preload, variables):
 
 
 def run(command, *arguments, policy=REMOTE, preload=(LIBRARY,), env=None, limit=TIME_LIMIT,
-        raw_path=False, bad_policy=False):
+        raw_path=False, bad_policy=False, counters=False):
     """Runs a program of this folder (with raw_path: any program) to its end. It has its own process
-    group, of which nothing is left afterwards. bad_policy: the policy has mistakes on purpose."""
+    group, of which nothing is left afterwards. bad_policy: the policy has mistakes on purpose.
+    counters: reports are made of what processes left that could not write one."""
     path = command if raw_path else program(command)
     with Folder() as folder:
         variables = environment(folder, policy, preload, env or {})
@@ -171,7 +188,7 @@ def run(command, *arguments, policy=REMOTE, preload=(LIBRARY,), env=None, limit=
             finally:
                 end_group(process)
         result = Result(process.returncode, out.decode(errors="replace"),
-                        err.decode(errors="replace"), folder)
+                        err.decode(errors="replace"), folder, counters)
         # A test that expects nothing to happen must not rest on a policy that was not there.
         expect(bad_policy or "runs without a policy" not in result.err, "a bad policy", result)
         return result

@@ -29,8 +29,9 @@ ROUTES = [
     ("entry-point-by-version", "runtime_static"),
 ]
 
-# Exercises need functions, streams and nodes that the library knows, and make them by these.
-MADE_FOR_OTHERS = {"cuStreamCreate", "cuGraphAddKernelNode_v2", "cuModuleGetFunction",
+# Exercises need functions, streams and nodes that the library knows, and make them by these; a runtime
+# calls cuInit itself.
+MADE_FOR_OTHERS = {"cuInit", "cuStreamCreate", "cuGraphAddKernelNode_v2", "cuModuleGetFunction",
                    "cuLibraryGetKernel", "cuGetProcAddress", "cuGetProcAddress_v2"}
 
 

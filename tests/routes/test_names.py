@@ -128,6 +128,9 @@ def resolver_test(form, **variables):
 
 for form in ("v1", "v2"):
     for version in ("11040", "12000", "12040", "13000", "13050"):
+        if (form, version) == ("v2", "11040"):
+            continue  # there is none yet
+
         def check(form=form, version=version):
             resolver_test(form, RECORDING_DRIVER_VERSION=version)
         check.__name__ = f"cuGetProcAddress_{form}_answers_as_the_driver_{version}_does"
