@@ -266,6 +266,29 @@ void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source)
     attributes_touched(destination, &facts);
 }
 
+/* Other settings fit every grid and every kernel. */
+bool decide_node_give_back(CUgraphNode node, CUresult result)
+{
+    const uint32_t clusters =
+        bit(POLICY_SETTING_CLUSTER_DIM) | bit(POLICY_SETTING_PREFERRED_CLUSTER_DIM);
+    struct decide_node_facts facts;
+    if (((int)result != CUDA_RESULT_INVALID_CLUSTER_SIZE &&
+         (int)result != CUDA_RESULT_LAUNCH_OUT_OF_RESOURCES &&
+         (int)result != CUDA_RESULT_COOPERATIVE_LAUNCH_TOO_LARGE) ||
+        !decide_nodes_find(node, &facts) || !(facts.injection.settings & clusters))
+        return false;
+    take_back(node, &facts.injection, clusters);
+    decide_nodes_change(node, &facts);
+    return !(facts.injection.settings & clusters);
+}
+
+void decide_node_decide_again(CUgraphNode node)
+{
+    struct decide_node_facts facts;
+    if (decide_nodes_find(node, &facts))
+        attributes_touched(node, &facts);
+}
+
 /* ---- Captured nodes ----------------------------------------------------------------------------
  */
 

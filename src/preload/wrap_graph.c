@@ -131,11 +131,25 @@ static CUresult add_node_v2(const struct preload_slot *slot, const void *caller,
     return any_node_added(caller, result, graph, node, parameters, child);
 }
 
+/* With a rule's cluster on the node the driver refuses grids that are right without it: then the call
+ * is made again without. */
+static CUresult set_params(CUresult (*real)(CUgraphNode, const void *), CUgraphNode node,
+                           const void *parameters)
+{
+    CUresult result = real(node, parameters);
+
+    if (result != CUDA_SUCCESS && decide_node_give_back(node, result)) {
+        result = real(node, parameters);
+        if (result != CUDA_SUCCESS)
+            decide_node_decide_again(node);
+    }
+    return result;
+}
+
 static CUresult kernel_node_set_params_v1(const struct preload_slot *slot, const void *caller,
                                           CUgraphNode node, const void *parameters)
 {
-    CUresult (*real)(CUgraphNode, const void *) = wrap_real(slot);
-    const CUresult result = real(node, parameters);
+    const CUresult result = set_params(wrap_real(slot), node, parameters);
 
     count(slot);
     if (result == CUDA_SUCCESS) {
@@ -148,8 +162,7 @@ static CUresult kernel_node_set_params_v1(const struct preload_slot *slot, const
 static CUresult kernel_node_set_params_v2(const struct preload_slot *slot, const void *caller,
                                           CUgraphNode node, const void *parameters)
 {
-    CUresult (*real)(CUgraphNode, const void *) = wrap_real(slot);
-    const CUresult result = real(node, parameters);
+    const CUresult result = set_params(wrap_real(slot), node, parameters);
 
     count(slot);
     if (result == CUDA_SUCCESS)
@@ -160,8 +173,7 @@ static CUresult kernel_node_set_params_v2(const struct preload_slot *slot, const
 static CUresult node_set_params(const struct preload_slot *slot, const void *caller,
                                 CUgraphNode node, void *parameters)
 {
-    CUresult (*real)(CUgraphNode, void *) = wrap_real(slot);
-    const CUresult result = real(node, parameters);
+    const CUresult result = set_params(wrap_real(slot), node, parameters);
     const struct cuda_kernel_node_params *kernel = kernel_of(parameters);
 
     count(slot);
@@ -176,12 +188,17 @@ static CUresult kernel_node_set_attribute(const struct preload_slot *slot, const
 {
     CUresult (*real)(CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue *) =
         wrap_real(slot);
-    const CUresult result = real(node, attribute, value);
+    CUresult result = real(node, attribute, value);
+    bool again = result != CUDA_SUCCESS && decide_node_give_back(node, result);
 
     (void)caller;
     count(slot);
+    if (again)
+        result = real(node, attribute, value);
     if (result == CUDA_SUCCESS)
         decide_node_attribute_set(node, (int)attribute);
+    else if (again)
+        decide_node_decide_again(node);
     return result;
 }
 
@@ -189,12 +206,18 @@ static CUresult kernel_node_copy_attributes(const struct preload_slot *slot, con
                                             CUgraphNode to, CUgraphNode from)
 {
     CUresult (*real)(CUgraphNode, CUgraphNode) = wrap_real(slot);
-    const CUresult result = real(to, from);
+    CUresult result = real(to, from);
+    /* The source's cluster, where a rule gave it, need not fit the other grid. */
+    bool again = result != CUDA_SUCCESS && decide_node_give_back(from, result);
 
     (void)caller;
     count(slot);
+    if (again)
+        result = real(to, from);
     if (result == CUDA_SUCCESS)
         decide_node_attributes_copied(to, from);
+    if (again)
+        decide_node_decide_again(from);
     return result;
 }
 

@@ -190,8 +190,10 @@ launch_kernel_ex(enum preload_variant variant, const struct preload_slot *slot, 
         .entry = preload_slot_entry(slot),
     };
 
-    if (__builtin_expect(config == NULL, 0))
+    if (__builtin_expect(config == NULL, 0)) {
+        report_count_entry(call.entry);
         return call_original(&call); /* the driver says what is wrong */
+    }
     if (config->numAttrs == 0 && launch_prepared(&call, *config))
         return CUDA_SUCCESS;
     return launch(&call);

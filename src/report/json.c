@@ -83,7 +83,8 @@ static json_t *routes_json(struct report_view *view)
 {
     json_t *routes = json_array();
     for (uint32_t entry = 0; entry < view->header.counts.entries && routes != NULL; entry++) {
-        if (view->entry_calls[entry] == 0)
+        /* One without a name takes the calls that are none of an entry point. */
+        if (view->entry_calls[entry] == 0 || view->header.entry_names[entry] == 0)
             continue;
         routes = report_json_append(
             routes, json_pack("{s:o, s:o}", "entry",

@@ -287,7 +287,13 @@ CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode sr
     if (result == CUDA_SUCCESS &&
         (!object_is(OBJECT_NODE, src) || src->type != CU_GRAPH_NODE_TYPE_KERNEL))
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS)
+    /* Assumed: refused as when one attribute is set. */
+    struct attribute_set before = dst->kernel.attributes;
+    if (result == CUDA_SUCCESS) {
         dst->kernel.attributes = src->kernel.attributes;
+        result = kernel_node_check(&dst->kernel);
+        if (result != CUDA_SUCCESS)
+            dst->kernel.attributes = before;
+    }
     return call_end(&call, result);
 }
