@@ -131,8 +131,8 @@ static CUresult add_node_v2(const struct preload_slot *slot, const void *caller,
     return any_node_added(caller, result, graph, node, parameters, child);
 }
 
-/* With a rule's cluster on the node the driver refuses grids that are right without it: then the call
- * is made again without. */
+/* With a rule's cluster on the node the driver refuses grids that are right without it: then the
+ * call is made again without. */
 static CUresult set_params(CUresult (*real)(CUgraphNode, const void *), CUgraphNode node,
                            const void *parameters)
 {
