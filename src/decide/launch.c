@@ -370,8 +370,12 @@ void decide_launch_repeated(const struct decide_launch *launch, struct decide_ve
     for (unsigned i = 0; i < 2; i++)
         if ((blamed & CLUSTERS) && verdict->internal.has_shapes)
             decide_shape_not_refused(verdict->internal.shapes[i], verdict->internal.shape_uses[i]);
-    atomic_fetch_and_explicit(&variant->refused, ~(blamed & ~(uint32_t)CLUSTERS),
-                              memory_order_relaxed);
+    blamed &= ~(uint32_t)CLUSTERS;
+    if (!blamed)
+        return;
+    atomic_fetch_and(&variant->refused, ~blamed);
+    /* Another thread may have found the refusal meanwhile, and what to do with it. */
+    atomic_store(&variant->plain, NULL);
 }
 
 void decide_launch_remember(const struct decide_launch *launch, struct decide_verdict *verdict)

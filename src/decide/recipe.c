@@ -250,12 +250,9 @@ void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide
     atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
 }
 
-/* Locked. */
-static void enter(struct decide_variant *variant, struct decide_recipe *recipe)
+/* Also of a recipe that a refusal took away and that holds again. */
+static void keep_plain(struct decide_variant *variant, const struct decide_recipe *recipe)
 {
-    recipe->next = atomic_load_explicit(&variant->recipes, memory_order_relaxed);
-    atomic_store_explicit(&variant->recipes, recipe, memory_order_release);
-    atomic_fetch_add_explicit(&variant->recipe_count, 1, memory_order_relaxed);
     if (variant->plan->needs != 0 || !is_plain(recipe))
         return;
     /* A refusal at this moment takes it away again, before or after. */
@@ -264,11 +261,22 @@ static void enter(struct decide_variant *variant, struct decide_recipe *recipe)
         atomic_store(&variant->plain, NULL);
 }
 
+/* Locked. */
+static void enter(struct decide_variant *variant, struct decide_recipe *recipe)
+{
+    recipe->next = atomic_load_explicit(&variant->recipes, memory_order_relaxed);
+    atomic_store_explicit(&variant->recipes, recipe, memory_order_release);
+    atomic_fetch_add_explicit(&variant->recipe_count, 1, memory_order_relaxed);
+    keep_plain(variant, recipe);
+}
+
 const struct decide_recipe *decide_recipe_of(const struct decide_case *at)
 {
     struct decide_variant *variant = at->variant;
     const struct decide_recipe *recipe =
         find(atomic_load_explicit(&variant->recipes, memory_order_acquire), at);
+    if (recipe && !atomic_load_explicit(&variant->plain, memory_order_relaxed))
+        keep_plain(variant, recipe);
     if (recipe ||
         atomic_load_explicit(&variant->recipe_count, memory_order_relaxed) >= RECIPES_OF_A_KERNEL)
         return recipe;

@@ -130,6 +130,34 @@ static void it_ends_when_the_driver_refuses(void **state)
     assert_null(prepared());
 }
 
+/* The program's own mistake, and one launch of another thread before that is known. */
+static void launch_in_vain(bool another)
+{
+    static struct trial meanwhile;
+
+    decide_launch(&trial.launch, &trial.verdict);
+    assert_true(decide_launch_refused(&trial.launch, &trial.verdict, CUDA_ERROR_INVALID_VALUE));
+    trial_of(&meanwhile, &function);
+    if (another) {
+        decide_launch(&meanwhile.launch, &meanwhile.verdict);
+        assert_false(meanwhile.verdict.change);
+    }
+    decide_launch_repeated(&trial.launch, &trial.verdict, CUDA_ERROR_INVALID_VALUE);
+}
+
+static void it_goes_on_after_a_launch_that_fails_by_itself(void **state)
+{
+    (void)state;
+    for (int another = 0; another < 2; another++) {
+        start(remote);
+        launch_twice();
+        launch_in_vain(another);
+        launch_twice();
+        assert_true(trial.verdict.change);
+        assert_non_null(prepared());
+    }
+}
+
 static void observing_prepares_nothing(void **state)
 {
     (void)state;
@@ -152,6 +180,7 @@ int main(void)
         cmocka_unit_test(it_ends_with_the_function),
         cmocka_unit_test(it_ends_while_a_stream_captures),
         cmocka_unit_test(it_ends_when_the_driver_refuses),
+        cmocka_unit_test(it_goes_on_after_a_launch_that_fails_by_itself),
         cmocka_unit_test(observing_prepares_nothing),
     };
 
