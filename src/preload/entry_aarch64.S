@@ -134,11 +134,10 @@ preload_export_first_call:
     lsr     x9, x9, #(64 - PRELOAD_PASS_BITS)
     address x10, decide_pass_table
     add     x10, x10, x9, lsl #PRELOAD_PASS_ENTRY_SHIFT
-    add     x11, x10, #PRELOAD_PASS_COUNT
-    ldar    x11, [x11]
-    ldr     x12, [x10]
+    ldar    x12, [x10]
     cmp     x12, \handle
     b.ne    1f
+    ldr     x11, [x10, #PRELOAD_PASS_COUNT]
     mrs     x9, tpidr_el0
     adrp    x10, :gottprel:report_shard
     ldr     x10, [x10, :gottprel_lo12:report_shard]

@@ -138,9 +138,9 @@ preload_export_first_call:
     shrq    $(64 - PRELOAD_PASS_BITS), %rax
     shlq    $PRELOAD_PASS_ENTRY_SHIFT, %rax
     leaq    decide_pass_table(%rip), %r11
-    movq    PRELOAD_PASS_COUNT(%r11, %rax), %r10
     cmpq    (%r11, %rax), \handle
     jne     1f
+    movq    PRELOAD_PASS_COUNT(%r11, %rax), %r10
     movq    report_shard@gottpoff(%rip), %rax
     movq    %fs:(%rax), %rax
     testq   %rax, %rax
