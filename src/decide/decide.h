@@ -67,6 +67,7 @@ extern struct decide_pass_entry decide_pass_table[DECIDE_PASS_SIZE]
 struct decide_prepared {
     const struct cuda_launch_attribute *attributes;
     uint32_t count;        /* 0: the long way */
+    uint32_t special;      /* 1 << id: attributes with which a launch goes the long way */
     uint64_t count_offset; /* of the eager counter, as in decide_pass_entry */
 };
 struct decide_prepared_entry {
@@ -95,6 +96,34 @@ static inline const struct decide_prepared *decide_prepared_for(CUfunction funct
         return NULL;
     prepared = __atomic_load_n(where, __ATOMIC_ACQUIRE);
     return prepared != NULL && prepared->count != 0 ? prepared : NULL;
+}
+
+enum {
+    DECIDE_PREPARED_LIMIT = 16, /* attributes of a launch made by decide_prepared_merge */
+};
+
+/* The same for a launch with attributes of its own: writes them and what was prepared to list,
+ * which has DECIDE_PREPARED_LIMIT places, and returns their number; 0: decide_launch. Launch path.
+ */
+static inline unsigned decide_prepared_merge(const struct decide_prepared *prepared,
+                                             const CUlaunchConfig *config,
+                                             struct cuda_launch_attribute *list)
+{
+    const struct cuda_launch_attribute *own = (const void *)config->attrs;
+    const unsigned count = config->numAttrs;
+    struct cuda_launch_attribute *to = list;
+
+    if (own == NULL || prepared->count >= DECIDE_PREPARED_LIMIT ||
+        count > DECIDE_PREPARED_LIMIT - prepared->count)
+        return 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (own[i].id < 32 && (prepared->special >> own[i].id & 1))
+            return 0;
+        *to++ = own[i];
+    }
+    for (unsigned i = 0; i < prepared->count; i++)
+        *to++ = prepared->attributes[i];
+    return count + prepared->count;
 }
 
 enum {

@@ -177,6 +177,7 @@ static void prepare(struct decide_recipe *recipe)
     recipe->prepared = (struct decide_prepared){
         .attributes = recipe->append,
         .count = recipe->careful || recipe->set == 0 ? 0 : recipe->count,
+        .special = recipe->watch | recipe->general,
         .count_offset =
             offsetof(struct report_shard, launches) +
             sizeof(uint64_t) *

@@ -10,6 +10,7 @@
 static struct trial trial;
 
 static uint64_t random_state;
+static unsigned merged; /* launches that took the prepared way */
 
 static unsigned random_below(unsigned limit)
 {
@@ -58,10 +59,35 @@ static void bring_random_attributes(void)
     }
 }
 
+/* What was prepared, where it covers the launch, is what settling in full says. */
+static void compare_prepared(const struct decide_verdict *full)
+{
+    const struct decide_prepared *prepared = decide_prepared_for(trial.launch.function);
+    struct cuda_launch_attribute list[DECIDE_PREPARED_LIMIT];
+    const struct cuda_launch_attribute *attributes = list;
+    if (!prepared)
+        return;
+    unsigned count = decide_prepared_merge(prepared, &trial.config, list);
+    if (trial.config.numAttrs == 0) {
+        attributes = prepared->attributes;
+        count = prepared->count;
+    }
+    if (count == 0)
+        return;
+    merged++;
+    assert_true(full->change);
+    assert_int_equal(count, full->config.numAttrs);
+    assert_memory_equal(attributes, full->config.attrs, count * sizeof *attributes);
+    assert_int_equal(prepared->count_offset,
+                     offsetof(struct report_shard, launches[full->cell][REPORT_LAUNCH_EAGER]));
+}
+
 static void compare(bool captured)
 {
     static struct decide_verdict full;
     settle_in_full(&full, captured);
+    if (!captured && !trial.launch.cooperative)
+        compare_prepared(&full);
     decide_trial(&trial);
     assert_int_equal(trial.verdict.change, full.change);
     assert_int_equal(trial.verdict.cell, full.cell);
@@ -97,9 +123,11 @@ static void compare_under(const char *policy, unsigned seed)
 static void values_that_replace(void **state)
 {
     (void)state;
+    merged = 0;
     compare_under("[kernel a]\nmem_sync_domain = remote\nmem_sync_domain_map = 0 2\npriority = 1\n"
                   "cluster_scheduling = spread\nshared_memory_carveout = 2\n",
                   1);
+    assert_true(merged > 100);
 }
 
 static void values_that_keep(void **state)
