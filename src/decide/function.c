@@ -169,9 +169,10 @@ static uint64_t keep(void *function, const char *told, struct decide_answer *ans
         handle_map_unlock(&decide_functions);
         return 0;
     }
-    if ((!entry || !same_text(told, answer->mangled)) &&
-        (entry = enter(function, answer->mangled, answer->container)))
+    if (!entry || !same_text(told, answer->mangled)) {
+        entry = enter(function, answer->mangled, answer->container);
         answer->mangled = NULL;
+    }
     if (entry) {
         if (answer->kind != DECIDE_FUNCTION_UNKNOWN)
             entry->kind = (uint8_t)answer->kind;

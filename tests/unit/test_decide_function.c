@@ -118,6 +118,28 @@ static void a_function_without_any_name_is_counted_as_unknown(void **state)
     assert_false(matches(&other));
 }
 
+static CUresult always_matched(const char **name, CUkernel kernel)
+{
+    (void)kernel;
+    *name = "matched";
+    return CUDA_SUCCESS;
+}
+
+/* As when memory is short: the map refuses this handle. Its name must be given up once only. */
+static void a_function_that_cannot_be_kept_is_matched_all_the_same(void **state)
+{
+    (void)state;
+    void *function = (void *)UINTPTR_MAX;
+    start_policy(RULE);
+    cuda_driver.cuKernelGetName = always_matched;
+    cuda_driver.cuKernelGetLibrary = NULL;
+    for (int i = 0; i < 3; i++) {
+        struct decide_known known = decide_function_meet(function, NULL, false);
+        assert_non_null(known.variant);
+        assert_int_equal(known.serial, 0);
+    }
+}
+
 static void no_function_at_all_is_left_for_the_driver_to_refuse(void **state)
 {
     (void)state;
@@ -418,6 +440,7 @@ int main(void)
         TEST(a_function_made_from_a_kernel_has_the_kernels_name),
         TEST(a_function_made_from_an_unknown_kernel_is_asked_about),
         TEST(a_function_without_any_name_is_counted_as_unknown),
+        TEST(a_function_that_cannot_be_kept_is_matched_all_the_same),
         TEST(no_function_at_all_is_left_for_the_driver_to_refuse),
         TEST(a_host_symbol_is_never_shown_to_the_driver),
         TEST(a_handle_used_again_is_another_function),
