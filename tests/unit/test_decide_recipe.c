@@ -115,6 +115,7 @@ static void compare_under(const char *policy, unsigned seed)
             decide_capture_began((CUstream)0x1000, false);
         fake.capturing = captured;
         compare(captured);
+        fake.capturing = false;
         if (captured)
             decide_capture_ended((CUstream)0x1000, false);
     }
