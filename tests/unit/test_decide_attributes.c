@@ -282,6 +282,10 @@ static void a_launch_that_would_get_too_many_attributes_is_left_alone(void **sta
     verdict = decide_both_ways();
     assert_false(verdict->change);
     assert_result(verdict, MEM_SYNC_DOMAIN, REFUSED, TOO_MANY_ATTRIBUTES);
+    trial.config.numAttrs = UINT32_MAX; /* nor is it read */
+    verdict = decide_both_ways();
+    assert_false(verdict->change);
+    assert_result(verdict, MEM_SYNC_DOMAIN, REFUSED, TOO_MANY_ATTRIBUTES);
 }
 
 static void an_array_that_is_missing_is_left_for_the_driver_to_refuse(void **state)

@@ -243,11 +243,15 @@ static void a_library_takes_the_functions_of_its_modules_along(void **state)
 static void what_was_not_told_is_forgotten_at_any_unloading(void **state)
 {
     (void)state;
-    struct fake_function function = fake_function_of("matched");
+    int module;
+    struct fake_function function = fake_function_of("matched"), told = fake_function_of("told");
+    told.container = &module; /* known as a module, which takes nothing else along */
     start_policy(RULE);
+    decide_function_named(&told, "told", &module);
+    assert_false(matches(&told));
     assert_true(matches(&function));
     function.name = "other";
-    decide_container_gone(&trial);
+    decide_container_gone(&module);
     assert_false(matches(&function));
 }
 

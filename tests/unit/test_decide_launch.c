@@ -82,6 +82,7 @@ static void while_observing_a_capture_would_get_what_a_launch_would_have_got(voi
     assert_result(decide_trial(&trial), CLUSTER_DIM, APPLIED, OBSERVE);
     report_control->part.mode = POLICY_MODE_ENFORCE; /* no driver has accepted it yet */
     assert_result(decide_trial(&trial), CLUSTER_DIM, REFUSED, CAPTURE_UNPROVEN);
+    fake.capturing = false;
     decide_capture_ended((CUstream)0x1000, false);
 }
 
