@@ -17,6 +17,9 @@
 
 /* ---- exported symbols ---- */
 
+/* preload_exports holds local labels: a reference by name would be bound to the definition of a
+ * library that is preloaded before this one. */
+
     .macro export_body index, node
     endbr64
     jmp     *(preload_export_targets + 8 * (\index * PRELOAD_EXPORT_SLOT_NODES + \node))(%rip)
@@ -40,6 +43,7 @@
     .type   \symbol, @function
     .p2align 4
 \symbol:
+.Lexport_\symbol:
     .cfi_startproc
     export_body \index, 0
     .cfi_endproc
@@ -49,7 +53,7 @@
     .quad   .Lresolve_\symbol, 0, 0
     .popsection
     .pushsection .data.rel.ro.preload_exports, "aw", @progbits
-    .quad   \symbol, 0, 0
+    .quad   .Lexport_\symbol, 0, 0
     .popsection
     .endm
 

@@ -182,6 +182,14 @@ static void *behind_own_definition(const char *name, const void *caller)
     return preload_is_export(found) ? preload_next_symbol(RTLD_NEXT, name) : found;
 }
 
+/* A function that some library, or the program, has under the name of CUDA's. */
+static bool is_others(const void *function)
+{
+    const struct preload_library *library = preload_library_at(function);
+
+    return !library->is_driver && !library->is_runtime;
+}
+
 struct preload_symbol_answer preload_symbol(void *handle, const char *name, const void *caller)
 {
     struct preload_symbol_answer answer = {.jump = (void *)find_next_dlsym()};
@@ -197,6 +205,8 @@ struct preload_symbol_answer preload_symbol(void *handle, const char *name, cons
     real = preload_next_symbol(handle, name);
     if (preload_is_export(real))
         real = behind_own_definition(name, caller);
+    else if (handle == RTLD_DEFAULT && real != NULL && is_others(real))
+        return answer; /* in front of ours, so what it passes on comes to ours */
     answer.jump = NULL;
     answer.result = real;
     if (real == NULL || preload_process_state() != PRELOAD_ACTIVE)

@@ -39,12 +39,10 @@ struct runtime_row {
     runtime_exercise *exercise; /* NULL: nobody has written it */
 };
 
-runtime_exercise exercise_runtime_launch, exercise_runtime_launch_cooperative,
-    exercise_runtime_launch_ex, exercise_runtime_stream_create,
-    exercise_runtime_stream_create_with_flags, exercise_runtime_stream_create_with_priority,
-    exercise_runtime_stream_create_green, exercise_runtime_add_kernel_node,
-    exercise_runtime_add_node, exercise_runtime_kernel_node_set_params,
-    exercise_runtime_node_set_params;
+/* Weak, so that a row which nobody has written an exercise for is NULL and is told. */
+#define RUNTIME(symbol, variant, wrapper, parameters, arguments)                                   \
+    __attribute__((weak)) runtime_exercise exercise_##wrapper;
+#include "preload/entries.def"
 
 void *runtime_function(const char *symbol)
 {
@@ -336,10 +334,6 @@ const char *exercise_runtime_node_set_params(const struct runtime_row *row, void
 
 /* ---- the table --------------------------------------------------------------------------------
  */
-
-#define RUNTIME(symbol, variant, wrapper, parameters, arguments)                                   \
-    __attribute__((weak)) runtime_exercise exercise_##wrapper;
-#include "preload/entries.def"
 
 #define PLAIN false
 #define PTSZ true

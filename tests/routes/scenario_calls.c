@@ -24,6 +24,24 @@ static int launch(int argc, char **argv)
     return 0;
 }
 
+/* default: the launch function that RTLD_DEFAULT gives, three times. */
+static int launch_by_default(int argc, char **argv)
+{
+    void *found;
+
+    (void)argc;
+    (void)argv;
+    program_load();
+    program_start();
+    found = dlsym(RTLD_DEFAULT, "cuLaunchKernel");
+    if (found == NULL)
+        return 1;
+    *(void **)&cu.cuLaunchKernel = found;
+    for (unsigned i = 1; i <= 3; i++)
+        program_launch(i);
+    return 0;
+}
+
 /* nothing: a program that never asks for CUDA, but for other symbols. */
 static int nothing(int argc, char **argv)
 {
@@ -277,11 +295,19 @@ static int keeps_errno(int argc, char **argv)
 }
 
 const struct program_scenario scenarios_of_calls[] = {
-    {"launch", launch},     {"nothing", nothing},
-    {"init", init},         {"attributes", attributes},
-    {"capture", capture},   {"modules", modules},
-    {"context", context},   {"environment", environment},
-    {"null", null},         {"early", early},
-    {"future", future},     {"sites", sites},
-    {"errno", keeps_errno}, {NULL, NULL},
+    {"launch", launch},
+    {"default", launch_by_default},
+    {"nothing", nothing},
+    {"init", init},
+    {"attributes", attributes},
+    {"capture", capture},
+    {"modules", modules},
+    {"context", context},
+    {"environment", environment},
+    {"null", null},
+    {"early", early},
+    {"future", future},
+    {"sites", sites},
+    {"errno", keeps_errno},
+    {NULL, NULL},
 };

@@ -199,6 +199,29 @@ for where, order in (("before", 1), ("after", 0)):
         test(wraps)
 
 
+def metered(program, scenario, order, **environment):
+    meter = library("meter")
+    preload = (meter, support.LIBRARY) if order else (support.LIBRARY, meter)
+    result = ends_well(support.run(program, *scenario, preload=preload, env=environment), launches=3)
+    in_remote_domain(result)
+    return int(re.search(r"meter: (\d+) launches", result.err).group(1))
+
+
+@test
+def a_preload_before_ours_that_exports_launches_sees_each_and_so_do_we():
+    for way in ({"METER_NEXT": "1"}, {}):
+        expect_equal(metered("routes_program_linked", ("launch", "3"), 1, **way), 3)
+        expect_equal(metered("routes_program_linked", ("default",), 1, **way), 3)
+
+
+@test
+def a_preload_behind_ours_that_exports_launches_does_no_harm():
+    # Changed launches go to the driver itself, so how many it sees is not our promise.
+    for way in ({"METER_NEXT": "1"}, {}):
+        metered("routes_program_linked", ("launch", "3"), 0, **way)
+        metered("routes_program_linked", ("default",), 0, **way)
+
+
 @test
 def next_and_default_stay_relative_to_the_caller_with_another_dlsym_behind_ours():
     # A C function in between changes who the caller is: that one's fault is not made worse.
