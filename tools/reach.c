@@ -101,7 +101,7 @@ char *reach_explain(const char *program)
     } else if (!has_driver()) {
         text = memory_copy("there is no CUDA driver (libcuda.so.1 cannot be loaded)");
     } else if (!has_gpu()) {
-        text = memory_copy("there is no GPU (no /dev/nvidia0)");
+        text = memory_copy("probably there is no GPU (neither /dev/nvidia0 nor /dev/dxg)");
     } else {
         text =
             memory_copy("it launched none, or only where a preload does not reach: children that "

@@ -201,23 +201,24 @@ static void warn_no_setting(const struct policy_rule_builder *builder,
 static void warn_modifiers(const struct policy_rule_builder *builder,
                            struct policy_diagnostics *diagnostics)
 {
-    bool sets = false;
+    bool sets = false, beyond_mem_sync = false;
 
     for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
-        sets = sets || builder->rule.settings[setting].action == POLICY_ACTION_SET;
+        const enum policy_action action_of = builder->rule.settings[setting].action;
+
+        sets = sets || action_of == POLICY_ACTION_SET;
+        if (policy_setting_group((enum policy_setting)setting) != POLICY_GROUP_MEM_SYNC) {
+            beyond_mem_sync = beyond_mem_sync || action_of != POLICY_ACTION_ABSENT;
+        }
     }
     if (given(builder, POLICY_KEY_WHEN_SET) && has_setting_key(builder) && !sets) {
         policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_WHEN_SET],
                         "when_set has no effect: the rule has only leave and unset");
     }
-    if (builder->rule.graph_nodes &&
-        action(builder, POLICY_SETTING_CLUSTER_DIM) == POLICY_ACTION_ABSENT &&
-        action(builder, POLICY_SETTING_PREFERRED_CLUSTER_DIM) == POLICY_ACTION_ABSENT &&
-        action(builder, POLICY_SETTING_CLUSTER_SCHEDULING) == POLICY_ACTION_ABSENT &&
-        action(builder, POLICY_SETTING_PRIORITY) == POLICY_ACTION_ABSENT) {
+    if (builder->rule.graph_nodes && !beyond_mem_sync) {
         policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_GRAPH_NODES],
-                        "graph_nodes = yes has no effect: the rule sets neither a cluster nor a "
-                        "priority");
+                        "graph_nodes = yes has no effect: the rule has no setting but "
+                        "memory-synchronization ones, which graphs take anyway");
     }
     if (builder->rule.unsafe_cluster && !replaces_cluster(builder) && !removes_cluster(builder)) {
         policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_UNSAFE_CLUSTER],

@@ -355,7 +355,10 @@ static void modifier_without_effect_is_a_warning(void **state)
     (void)state;
     expect_warning(
         "[kernel k]\nmem_sync_domain = default\ngraph_nodes = yes\n", 3, 1,
-        "graph_nodes = yes has no effect: the rule sets neither a cluster nor a priority");
+        "graph_nodes = yes has no effect: the rule has no setting but memory-synchronization "
+        "ones, which graphs take anyway");
+    policy_free(expect_clean("[kernel k]\nname = x\nshared_memory_carveout = 50\n"
+                             "graph_nodes = yes\n"));
     expect_warning("[kernel k]\nname = x\ncluster_dim = 2\nunsafe_cluster = yes\n", 4, 1,
                    "unsafe_cluster = yes has no effect without when_set = replace or cluster_dim = "
                    "unset");
