@@ -4,9 +4,9 @@
 #include "cuda/driver.h"
 
 /*
- * Driver versions: those of the first toolkit whose cuda.h names the attribute (cuda.h of 11.8, 12.0 to
- * 12.9, 13.0 to 13.5 compared). An older driver answers INVALID_VALUE to an attribute that it does not
- * know, as measured with one that no driver knows.
+ * Driver versions: those of the first toolkit whose cuda.h names the attribute (cuda.h
+ * of 11.8, 12.0 to 12.9, 13.0 to 13.5 compared). An older driver answers INVALID_VALUE to an
+ * attribute that it does not know, as measured with one that no driver knows.
  */
 const struct decide_setting decide_settings[POLICY_SETTING_COUNT] = {
     [POLICY_SETTING_MEM_SYNC_DOMAIN] = {.attribute = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
