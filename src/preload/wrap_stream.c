@@ -40,6 +40,8 @@ static CUresult create(const struct preload_slot *slot, const void *caller, CUst
     preload_driver_calls++;
     preload_gather_facts();
     wanted = decide_stream_priority(&request);
+    if (creation->green == NULL && creation->with_priority == NULL)
+        wanted = priority; /* a driver that has no call for it */
     result = call_creation(creation, stream, flags, wanted, priority_given || wanted != priority);
     if (result != CUDA_SUCCESS && wanted != priority)
         result = call_creation(creation, stream, flags, priority, priority_given);

@@ -3,7 +3,7 @@
 
 from collections import Counter
 
-from record import ATTRIBUTES, LAUNCHES, attributes_of, expect, fields_of, symbol_of
+from record import ATTRIBUTES, CREATIONS, LAUNCHES, attributes_of, expect, fields_of, symbol_of
 
 NODE_CALLS = {"cuGraphAddKernelNode", "cuGraphAddKernelNode_v2", "cuGraphAddNode", "cuGraphAddNode_v2",
               "cuGraphKernelNodeSetParams", "cuGraphKernelNodeSetParams_v2", "cuGraphNodeSetParams"}
@@ -130,3 +130,44 @@ def check_applied(report, pairs):
             expect(wanted[setting, kind] == found[setting, kind],
                    f"{setting}: applied to {found[setting, kind]} launches {kind}, "
                    f"the driver saw {wanted[setting, kind]}")
+
+
+# Settings that no stream rule has: where a node has them, its kernel's rule gave them.
+KERNELS_ALONE = ("cluster_dim", "preferred_cluster_dim", "cluster_scheduling", "shared_memory_carveout")
+
+
+def check_replayed(report, record, reference):
+    """Nothing is said to be applied to nodes that were run without it."""
+    found, claimed = Counter(), reported_applied(report)
+    lines, others = ([line for line in of.lines() if line.startswith("node=")]
+                     for of in (record, reference))
+    for line, other in zip(lines, others):
+        made, own = (dict(attributes_of(fields_of(text).get("attributes"))) for text in (line, other))
+        for setting in KERNELS_ALONE:
+            found[setting] += made.get(ATTRIBUTES[setting]) != own.get(ATTRIBUTES[setting])
+    for setting in KERNELS_ALONE:
+        expect(claimed[setting, "replayed"] <= found[setting],
+               f"{setting}: applied to {claimed[setting, 'replayed']} replayed launches, "
+               f"{found[setting]} ran with it")
+
+
+def check_streams(report, record):
+    """What is said of streams at their creation is what became of the library's calls."""
+    wanted, found = Counter(), Counter()
+    keys = {attribute: setting for setting, attribute in ATTRIBUTES.items()}
+    for group in record.groups:
+        if not CREATIONS.intersection(map(symbol_of, group.lines)) or not group.through:
+            continue
+        for line in group.lines:
+            if symbol_of(line) == "cuStreamSetAttribute":
+                fields = fields_of(line)
+                outcome = "applied" if fields["result"] == "0" else "refused"
+                wanted[keys[fields["attribute"].split(":")[0]], outcome] += 1
+    for stream in report["streams"]:
+        for entry in stream["settings"]:
+            if stream["kind"] == "created" and entry["setting"] != "priority" \
+                    and entry["reason"] in ("", "refused by the driver"):
+                found[entry["setting"], entry["outcome"]] += stream["count"]
+    for key in set(wanted) | set(found):
+        expect(wanted[key] == found[key],
+               f"{key}: {found[key]} streams, the driver was asked for {wanted[key]}")

@@ -75,9 +75,9 @@ def end_group(process):
         pass
 
 
-def run(program, *arguments, policy=None, limit=60, **variables):
+def run(program, *arguments, policy=None, limit=60, started=None, **variables):
     """Runs a program of this folder to its end, with a policy under the preload. "@FOLDER@" in
-    arguments and variables is the folder whose files the result has."""
+    arguments and variables is the folder whose files the result has; started is called with it."""
     folder = tempfile.mkdtemp(prefix="cudapolicy-stress-")
     try:
         command = [os.path.join(PROGRAMS, program)]
@@ -86,6 +86,8 @@ def run(program, *arguments, policy=None, limit=60, **variables):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, start_new_session=True) as process:
             try:
+                if started is not None:
+                    started(folder)
                 out, err = process.communicate(timeout=limit)
             except subprocess.TimeoutExpired:
                 end_group(process)

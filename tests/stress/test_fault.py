@@ -51,7 +51,8 @@ def exported_names():
 
 EXPORTED = exported_names()
 ALLOWED = {symbol for symbols in EXPORTED.values() for symbol in symbols}
-ALLOWED |= {"cuLaunchKernelEx_ptsz", "cuStreamCreateWithPriority"}
+# Called in place of cuStreamCreate where a rule gives a priority.
+EXPORTED["cuStreamCreateWithPriority"] = ["cuStreamCreateWithPriority"]
 
 
 class Run:
@@ -100,6 +101,8 @@ def check(found, wanted, failed="", gate=0):
     counts.check_launches(found.report, wanted.record, names, kinds, kinds and replays and names)
     if kinds:
         counts.check_applied(found.report, pairs)
+    counts.check_replayed(found.report, found.record, wanted.record)
+    counts.check_streams(found.report, found.record)
 
 
 # ---- faults ---------------------------------------------------------------------------------------
