@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -39,6 +41,9 @@
     NAME(__register_atfork)                                                                        \
     NAME(dlopen)                                                                                   \
     NAME(dladdr1)                                                                                  \
+    NAME(flock)                                                                                    \
+    NAME(lockf)                                                                                    \
+    NAME(lockf64)                                                                                  \
     NAME(dl_iterate_phdr)
 
 enum counted {
@@ -153,6 +158,10 @@ WRAP(int, dladdr1, (const void *address, Dl_info *information, void **extra, int
      (address, information, extra, flags))
 WRAP(int, dl_iterate_phdr, (int (*callback)(struct dl_phdr_info *, size_t, void *), void *data),
      (callback, data))
+
+WRAP(int, flock, (int file, int how), (file, how))
+WRAP(int, lockf, (int file, int how, off_t size), (file, how, size))
+WRAP(int, lockf64, (int file, int how, off64_t size), (file, how, size))
 
 EXPORTED int openat(int folder, const char *path, int flags, ...)
 {

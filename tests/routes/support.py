@@ -168,14 +168,14 @@ def environment(folder, policy, preload, variables):
 
 
 def run(command, *arguments, policy=REMOTE, preload=(LIBRARY,), env=None, limit=TIME_LIMIT,
-        raw_path=False, bad_policy=False, counters=False):
+        raw_path=False, bad_policy=False, counters=False, argv0=None):
     """Runs a program of this folder (with raw_path: any program) to its end. It has its own process
     group, of which nothing is left afterwards. bad_policy: the policy has mistakes on purpose.
-    counters: reports are made of what processes left that could not write one."""
+    argv0: what the program is called, where that is not its path. counters: reports are made of what processes left that could not write one."""
     path = command if raw_path else program(command)
     with Folder() as folder:
         variables = environment(folder, policy, preload, env or {})
-        with subprocess.Popen([path, *arguments], cwd=folder, env=variables,
+        with subprocess.Popen([argv0 or path, *arguments], executable=path, cwd=folder, env=variables,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, start_new_session=True) as process:
             try:

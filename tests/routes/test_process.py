@@ -74,6 +74,13 @@ def the_counting_library_sees_what_a_cuda_process_does():
 
 
 @test
+def no_process_waits_for_another():
+    result = support.run(PROGRAM, "launch", preload=(support.LIBRARY, library("routes_count")))
+    locks = {"flock", "lockf", "lockf64"} & set(counted(result))
+    expect_equal(locks, set(), result)
+
+
+@test
 def a_process_that_asks_for_cuda_but_launches_nothing_leaves_no_file():
     result = support.run(PROGRAM, "init")
     expect_equal(result.status, 0, result)
