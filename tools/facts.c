@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts.h"
 
+#include <string.h>
+
+bool facts_has_name(const struct results_kernel *kernel)
+{
+    return strcmp(kernel->mangled, "(others)") != 0 && strcmp(kernel->mangled, "(unknown)") != 0;
+}
+
 static struct match_extent extent_of(const struct results_kernel *kernel,
                                      const struct results_extent *extent)
 {
@@ -23,9 +30,11 @@ static enum policy_choice captured_of(const struct results_launches *launches)
 
 void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts)
 {
+    bool named = facts_has_name(kernel);
+
     *facts = (struct match_facts){
         .name = *results_kernel_name(kernel),
-        .form_known = {true, true, true},
+        .form_known = {named, named, named},
         .library = kernel->library,
         .grid_blocks = extent_of(kernel, &kernel->grid_blocks),
         .block_threads = extent_of(kernel, &kernel->block_threads),

@@ -7,6 +7,10 @@
 #include "match.h"
 #include "results.h"
 
+/* False for what a report puts in the place of a name: of kernels beyond its limit, or without one.
+ */
+bool facts_has_name(const struct results_kernel *kernel);
+
 /* All launches of a recorded kernel together. The name belongs to the kernel. */
 void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts);
 

@@ -104,6 +104,9 @@ static void find_nearest(const struct policy_rule *rule, const struct results *r
         struct candidate candidate = {.kernel = i, .form = rule->selectors.name_form};
         const char *pattern;
 
+        if (!facts_has_name(&results->kernels[i])) {
+            continue;
+        }
         candidate.matches = match_other_form(&rule->selectors, name, &candidate.form, &pattern);
         if (!candidate.matches) {
             if (i >= UNMATCHED_MEASURED) {
@@ -131,7 +134,7 @@ static bool closest_named(const struct policy_rule *rule, const struct results *
         struct match_verdict verdict;
 
         facts_of_kernel(&results->kernels[i], &facts);
-        if (match_name(&rule->selectors, &facts.name)) {
+        if (facts_has_name(&results->kernels[i]) && match_name(&rule->selectors, &facts.name)) {
             match_rule(rule, &facts, &verdict);
             if (!found || verdict.answer > closest->answer) {
                 *closest = verdict;

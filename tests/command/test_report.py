@@ -230,6 +230,12 @@ priority = -1
         self.assertEqual(lines, ["[kernel k] in line 3 matched nothing: no kernel's name matches it",
                                  "  near: ncclDevKernel_AllReduce"])
 
+    def test_what_stands_for_kernels_without_a_name_is_not_near(self):
+        for pattern in ("(other)", "(*"):
+            lines = self.lines(f"name = {pattern}", kernel("(others)", 9), kernel("(unknown)", 9))
+            self.assertEqual(lines, [
+                "[kernel k] in line 3 matched nothing: no kernel's name matches it"])
+
     def test_of_kernels_that_are_far_from_it_one_is_named(self):
         lines = self.lines("name = ncclDevKernel_*", kernel("gemm", 1), kernel("copy", 1),
                            kernel("reduce", 1))
