@@ -95,6 +95,14 @@ void policy_diagnostics_sort(struct policy_diagnostics *diagnostics)
     }
 }
 
+/* Marks, embeddings, overrides and isolates of direction, and separators of lines: what follows
+ * would be shown in another order or place. */
+static bool turns_text(unsigned code)
+{
+    return code == 0x61c || code == 0x200e || code == 0x200f ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
 /* Length of the printable character at text, 0 when its first byte has to be escaped: control
  * characters (also those of C1, which terminals obey) and bytes that are not UTF-8. */
 static size_t printable_length(const unsigned char *text, size_t length)
@@ -124,7 +132,7 @@ static size_t printable_length(const unsigned char *text, size_t length)
         code = code << 6 | (text[i] & 0x3f);
     }
     bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    return code >= minimum && code <= 0x10ffff && !surrogate ? expected : 0;
+    return code >= minimum && code <= 0x10ffff && !surrogate && !turns_text(code) ? expected : 0;
 }
 
 const char *policy_quote(struct policy_quotation *quotation, const char *text, size_t length)

@@ -333,6 +333,14 @@ static void message_escapes_what_a_terminal_would_obey(void **state)
         "only");
 }
 
+static void message_escapes_what_would_turn_text_around(void **state)
+{
+    (void)state;
+    expect_error("[kernel k]\npriority = 1\nna\xe2\x80\xaeme\xd8\x9c\xe2\x80\x93 = 1\n", 3, 1,
+                 "\"na\\xe2\\x80\\xaeme\\xd8\\x9c\xe2\x80\x93\" is not a key: keys have letters, "
+                 "digits and _ only");
+}
+
 static void bytes_of_any_encoding_are_kept_in_patterns(void **state)
 {
     struct policy *policy = expect_clean_kernel("name = \xe9\xa0\x85*\nname = caf\xc3\xa9\xc2\xa0");
@@ -591,6 +599,7 @@ int main(void)
         cmocka_unit_test(nul_byte_is_an_error_at_its_column),
         cmocka_unit_test(control_character_in_a_value_is_an_error),
         cmocka_unit_test(message_escapes_what_a_terminal_would_obey),
+        cmocka_unit_test(message_escapes_what_would_turn_text_around),
         cmocka_unit_test(bytes_of_any_encoding_are_kept_in_patterns),
         cmocka_unit_test(line_of_64_kib_is_read_whole),
         cmocka_unit_test(line_of_64_kib_without_blanks_is_read_whole),
