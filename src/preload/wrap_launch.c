@@ -103,11 +103,19 @@ static inline __attribute__((always_inline)) bool launch_prepared(struct launch_
 {
     const struct decide_prepared *prepared = decide_prepared_for(call->launch.function);
     struct report_shard *shard = report_shard;
+    struct cuda_launch_attribute list[DECIDE_PREPARED_LIMIT];
 
     if (prepared == NULL || shard == NULL || call->launch_ex == NULL)
         return false;
-    config.attrs = (CUlaunchAttribute *)(uintptr_t)prepared->attributes;
-    config.numAttrs = prepared->count;
+    if (config.numAttrs == 0) {
+        config.attrs = (CUlaunchAttribute *)(uintptr_t)prepared->attributes;
+        config.numAttrs = prepared->count;
+    } else {
+        config.numAttrs = decide_prepared_merge(prepared, &config, list);
+        if (config.numAttrs == 0)
+            return false;
+        config.attrs = (CUlaunchAttribute *)(void *)list;
+    }
     report_count_entry(call->entry);
     call->result =
         call->launch_ex(&config, call->launch.function, call->kernel_params, call->extra);
@@ -194,7 +202,7 @@ launch_kernel_ex(enum preload_variant variant, const struct preload_slot *slot, 
         report_count_entry(call.entry);
         return call_original(&call); /* the driver says what is wrong */
     }
-    if (config->numAttrs == 0 && launch_prepared(&call, *config))
+    if (launch_prepared(&call, *config))
         return CUDA_SUCCESS;
     return launch(&call);
 }
