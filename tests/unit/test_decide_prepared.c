@@ -52,6 +52,61 @@ static void prepared_launches_get_what_the_long_way_adds(void **state)
                          trial.verdict.cell * sizeof(uint64_t) * REPORT_LAUNCH_KIND_COUNT);
 }
 
+static unsigned merge(struct cuda_launch_attribute *list)
+{
+    return decide_prepared_merge(prepared(), &trial.config, list);
+}
+
+static void own_attributes_come_first_and_ours_behind_them(void **state)
+{
+    struct cuda_launch_attribute list[DECIDE_PREPARED_LIMIT];
+
+    (void)state;
+    start(remote);
+    launch_twice();
+    add_own(&trial, CU_LAUNCH_ATTRIBUTE_PRIORITY, 3);
+    add_own(&trial, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 0x0100);
+    add_own(&trial, 1000, 1); /* not known: the driver says so */
+    assert_int_equal(merge(list), 4);
+    assert_memory_equal(list, trial.own, 3 * sizeof *list);
+    assert_memory_equal(&list[3], prepared()->attributes, sizeof *list);
+}
+
+static void attributes_that_a_rule_is_about_and_outputs_go_the_long_way(void **state)
+{
+    static const uint32_t ids[] = {CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+                                   CUDA_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE};
+    struct cuda_launch_attribute list[DECIDE_PREPARED_LIMIT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        start(remote);
+        launch_twice();
+        add_own(&trial, CU_LAUNCH_ATTRIBUTE_PRIORITY, 0);
+        add_own(&trial, ids[i], 0);
+        assert_int_equal(merge(list), 0);
+    }
+}
+
+static void more_attributes_than_have_room_go_the_long_way(void **state)
+{
+    struct cuda_launch_attribute list[DECIDE_PREPARED_LIMIT];
+
+    (void)state;
+    start(remote);
+    launch_twice();
+    for (int i = 0; i < DECIDE_PREPARED_LIMIT - 1; i++)
+        add_own(&trial, CU_LAUNCH_ATTRIBUTE_PRIORITY, 0);
+    assert_int_equal(merge(list), DECIDE_PREPARED_LIMIT);
+    add_own(&trial, CU_LAUNCH_ATTRIBUTE_PRIORITY, 0);
+    assert_int_equal(merge(list), 0);
+    trial.config.numAttrs = UINT32_MAX;
+    assert_int_equal(merge(list), 0);
+    trial.config.numAttrs = 1;
+    trial.config.attrs = NULL;
+    assert_int_equal(merge(list), 0);
+}
+
 static void rules_that_ask_about_the_launch_are_not_prepared(void **state)
 {
     static const char *const selectors[] = {
@@ -174,6 +229,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_prepared_before_the_outcome_is_known),
         cmocka_unit_test(prepared_launches_get_what_the_long_way_adds),
+        cmocka_unit_test(own_attributes_come_first_and_ours_behind_them),
+        cmocka_unit_test(attributes_that_a_rule_is_about_and_outputs_go_the_long_way),
+        cmocka_unit_test(more_attributes_than_have_room_go_the_long_way),
         cmocka_unit_test(rules_that_ask_about_the_launch_are_not_prepared),
         cmocka_unit_test(clusters_and_launches_left_alone_are_not_prepared),
         cmocka_unit_test(nothing_is_prepared_while_a_default_stream_has_settings),
