@@ -72,7 +72,7 @@ static FILE *open_output(const char *path)
     return file;
 }
 
-static void close_output(FILE *file, const char *path)
+static bool close_output(FILE *file, const char *path)
 {
     bool written = fflush(file) == 0 && !ferror(file);
 
@@ -83,6 +83,7 @@ static void close_output(FILE *file, const char *path)
         command_error("cannot write '%s': %s", path != NULL ? path : "standard error",
                       strerror(errno));
     }
+    return written;
 }
 
 static void print_inventory(const struct record_options *options, const struct results *results,
@@ -119,7 +120,10 @@ static int record(struct record_options *options, char **argv)
     }
     job_release(&options->job);
     results_release(&results);
-    close_output(output, options->output);
+    /* A lost inventory must not pass for success; the status of a program that failed says more. */
+    if (!close_output(output, options->output) && status == 0) {
+        status = COMMAND_RUN_FAILED;
+    }
     return status;
 }
 

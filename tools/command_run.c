@@ -178,16 +178,18 @@ static FILE *open_report(const char *path)
     return file;
 }
 
-static void write_report(const struct results *results, const struct policy *policy, FILE *file,
+static bool write_report(const struct results *results, const struct policy *policy, FILE *file,
                          const char *path)
 {
     bool written;
 
     json_output_print(summary_job_json(results, policy), file);
     written = !ferror(file);
-    if (fclose(file) != 0 || !written) {
+    written = fclose(file) == 0 && written;
+    if (!written) {
         command_error("cannot write '%s': %s", path, strerror(errno));
     }
+    return written;
 }
 
 static int run(struct run_options *options, const struct policy *policy, char **argv)
@@ -204,8 +206,9 @@ static int run(struct run_options *options, const struct policy *policy, char **
         job_collect(&options->job, &results);
         print_summary(options, &results, policy, argv[0]);
     }
-    if (report != NULL) {
-        write_report(&results, policy, report, options->report);
+    /* A lost report must not pass for success; the status of a program that failed says more. */
+    if (report != NULL && !write_report(&results, policy, report, options->report) && status == 0) {
+        status = COMMAND_RUN_FAILED;
     }
     job_release(&options->job);
     results_release(&results);

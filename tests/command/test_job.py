@@ -3,6 +3,7 @@
 
 import os
 import signal
+import unittest
 
 import support
 from support import LIBRARY, python
@@ -87,6 +88,15 @@ class Run(Job):
         self.assertIn("[kernel form] in line 18 matched nothing: no kernel's name matches it\n"
                       "  with name_form = signature it would match "
                       "void at::native::copy<float>(float*, int)\n", result.stderr)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_a_report_that_cannot_be_written_is_a_failure_unless_the_program_failed(self):
+        launch = ["launch", ALL_REDUCE, "1", "4"]
+        for program, status in ((launch, 125), ([*launch, "exit", "5"], 5)):
+            for result in (self.job("--report", "/dev/full", program=program),
+                           self.record("--output", "/dev/full", program=program)):
+                self.assertEqual(result.returncode, status, result)
+                self.assertIn("cannot write '/dev/full'", result.stderr)
 
     def test_observe_changes_nothing_and_says_what_it_would_do(self):
         result = self.job("--mode", "observe", program=["launch", ALL_REDUCE, "2", "4"],
