@@ -250,20 +250,44 @@ static int future(int argc, char **argv)
     return 0;
 }
 
-/* sites: launches from 256 places of the code, twice; the counting library (count.c) counts in the
- * second round only. */
+/* sites: launches from 4,096 places of the code, twice; the counting library (count.c) counts in
+ * the second round only. */
 #define SITE CHECK(cu.cuLaunchKernelEx(&config, program_kernel, arguments, NULL));
 #define SITES4 SITE SITE SITE SITE
 #define SITES16 SITES4 SITES4 SITES4 SITES4
 #define SITES64 SITES16 SITES16 SITES16 SITES16
+#define SITES_FUNCTION(name)                                                                       \
+    static __attribute__((noinline)) void name(void)                                               \
+    {                                                                                              \
+        const CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0};                       \
+        void *pointer = NULL;                                                                      \
+        void *arguments[] = {&pointer};                                                            \
+        SITES64 SITES64 SITES64 SITES64                                                            \
+    }
+SITES_FUNCTION(sites0)
+SITES_FUNCTION(sites1)
+SITES_FUNCTION(sites2)
+SITES_FUNCTION(sites3)
+SITES_FUNCTION(sites4)
+SITES_FUNCTION(sites5)
+SITES_FUNCTION(sites6)
+SITES_FUNCTION(sites7)
+SITES_FUNCTION(sites8)
+SITES_FUNCTION(sites9)
+SITES_FUNCTION(sites10)
+SITES_FUNCTION(sites11)
+SITES_FUNCTION(sites12)
+SITES_FUNCTION(sites13)
+SITES_FUNCTION(sites14)
+SITES_FUNCTION(sites15)
 
 static int sites(int argc, char **argv)
 {
-    const CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0};
+    static void (*const all[])(void) = {sites0,  sites1,  sites2,  sites3, sites4,  sites5,
+                                        sites6,  sites7,  sites8,  sites9, sites10, sites11,
+                                        sites12, sites13, sites14, sites15};
     void (*from_here)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "count_from_here");
     void (*to_here)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "count_to_here");
-    void *pointer = NULL;
-    void *arguments[] = {&pointer};
 
     (void)argc;
     (void)argv;
@@ -272,7 +296,8 @@ static int sites(int argc, char **argv)
     for (int round = 0; round < 2; round++) {
         if (round == 1 && from_here != NULL)
             from_here();
-        SITES64 SITES64 SITES64 SITES64
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            all[i]();
     }
     if (to_here != NULL)
         to_here();

@@ -78,6 +78,17 @@ static int errors(int argc, char **argv)
     return 0;
 }
 
+/* dlerror-hidden: the same for a driver without cuGetProcAddress. */
+static int errors_hidden(int argc, char **argv)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    (void)argc;
+    (void)argv;
+    dlerror();
+    return dlsym(library, "cuLaunchKernel") != NULL && dlerror() == NULL ? 0 : 1;
+}
+
 /* weak: a weak reference to a function of the driver, in a program that is not linked with it. */
 extern CUresult weak_launch(void) __asm__("cuLaunchKernel") __attribute__((weak));
 
@@ -110,6 +121,11 @@ static int separate_namespace(int argc, char **argv)
 }
 
 const struct program_scenario scenarios_of_names[] = {
-    {"lookalike", lookalike},          {"versions", versions}, {"dlerror", errors}, {"weak", weak},
-    {"namespace", separate_namespace}, {NULL, NULL},
+    {"lookalike", lookalike},
+    {"versions", versions},
+    {"dlerror", errors},
+    {"weak", weak},
+    {"dlerror-hidden", errors_hidden},
+    {"namespace", separate_namespace},
+    {NULL, NULL},
 };

@@ -98,6 +98,22 @@ def a_runtime_that_a_wheel_renamed_is_a_runtime():
     expect_library(result, "kernel", "libroutes_kernels_loaded_a.so")
 
 
+@test
+def a_runtime_that_a_wheel_renamed_serves_the_library_that_is_linked_with_it():
+    result = run("renamed", "libroutes_kernels_renamed_a.so", True)
+    expect_covered(result, "kernel", True)
+    expect_streams_and_nodes(result, 1, 1)
+
+
+@test
+def two_versions_of_the_runtime_in_the_global_scope_are_told_apart():
+    # Each kernel is known to its own runtime only.
+    for version in ("12", "13"):
+        result = support.run("routes_both", policy=policy_for(f"libroutes_kernels_on_{version}.so"))
+        expect_covered(result, "first", version == "12")
+        expect_covered(result, "second", version == "13")
+
+
 def several(mode, libraries, library, **environment):
     arguments = [argument for path, kernel in libraries for argument in (path, kernel)]
     return support.run("routes_several", mode, *arguments, policy=policy_for(library),

@@ -101,6 +101,12 @@ def dlerror_tells_of_failures_and_only_of_those():
 
 
 @test
+def dlerror_does_not_tell_of_what_the_library_looked_up_in_vain():
+    ends_well(support.run(PROGRAM, "dlerror-hidden", env={
+        "RECORDING_DRIVER_HIDE": "cuGetProcAddress,cuGetProcAddress_v2"}))
+
+
+@test
 def names_that_are_like_those_of_the_table_are_left_alone():
     ends_well(support.run(PROGRAM, "lookalike", library("lookalike")))
 
@@ -160,11 +166,12 @@ def what_the_driver_looks_up_for_itself_is_its_own():
 
 @test
 def the_loader_part_of_wsls_driver_gets_the_drivers_own_functions():
-    with support.Folder() as folder:
-        path = os.path.join(folder, "libcuda_loader.so")
-        os.symlink(library("asker"), path)
-        expect_equal(support.run("routes_host", "local", path).out, "the driver's\n")
-    expect_equal(support.run("routes_host", "local", library("asker")).out, "a wrapper\n")
+    for asker in (library("asker"), library("asker_linked")):
+        with support.Folder() as folder:
+            path = os.path.join(folder, "libcuda_loader.so")
+            os.symlink(asker, path)
+            expect_equal(support.run("routes_host", "local", path).out, "the driver's\n")
+        expect_equal(support.run("routes_host", "local", asker).out, "a wrapper\n")
 
 
 # ---- other preloads --------------------------------------------------------------------------------

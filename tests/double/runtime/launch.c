@@ -176,6 +176,9 @@ static cudaError_t launch_ex(const cudaLaunchConfig_t *from, const void *host, v
     config.attrs = (CUlaunchAttribute *)(void *)from->attrs;
     config.numAttrs = from->numAttrs;
     CUfunction function = (CUfunction)(void *)kernel;
+    /* Assumed: more than the driver's 32 bits can hold is refused, not cut. */
+    if (from->dynamicSmemBytes > 0xffffffffu)
+        return runtime_end(cudaErrorInvalidValue);
     error = per_thread ? CALL(cuLaunchKernelEx_ptsz, &config, function, arguments, NULL)
                        : CALL(cuLaunchKernelEx, &config, function, arguments, NULL);
     return runtime_end(error);
