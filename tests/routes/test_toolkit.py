@@ -61,6 +61,35 @@ def exports(path):
             yield fields[7].partition("@")[0]
 
 
+def named_tests(page):
+    """Names of tests in a page of the documentation; "NAME_…" stands for all that begin so."""
+    with open(page, encoding="utf-8") as file:
+        for name in re.findall(r"`([a-z0-9_A-Z]+(?:_…)?)`", file.read()):
+            if name.count("_") >= 3 and not name.isupper():
+                yield name
+
+
+def sources(folder):
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith((".py", ".c", ".h")):
+                with open(os.path.join(place, name), encoding="utf-8", errors="replace") as file:
+                    yield file.read()
+
+
+def undocumented(root):
+    """Names in docs/interposition.md that no test has. Names that are put together while a test runs
+    end in what differs."""
+    text_of_all = "\n".join(sources(os.path.join(root, "tests")))
+    for name in named_tests(os.path.join(root, "docs", "interposition.md")):
+        stem = re.sub(r"(_…|_13)$", "", name)
+        made = re.sub(r"_(before|after)_ours_", "_{where}_ours_", stem)
+        made = made.replace("_v1_", "_{form}_").replace("_13000_", "_{version}_")
+        made = made.replace("_by_kill_", "_by_{how}_")
+        if stem not in text_of_all and made not in text_of_all:
+            yield name
+
+
 def text(entry):
     base, version, per_thread = entry
     return f"{base} {version}{' per-thread' if per_thread else ''}"
@@ -95,6 +124,9 @@ def main():
     no_reason = [name for name, reason in {**excepted, **excepted_runtime}.items()
                  if len(reason.strip('"')) < 5]
     tap.line("every exception has a reason", "\n".join(no_reason))
+
+    wrong = list(undocumented(os.environ["CUDAPOLICY_TEST_SOURCE"]))
+    tap.line("every test that docs/interposition.md names is there", "\n".join(wrong))
 
     for path in runtimes:
         names = {re.sub(r"_ptsz$", "", name) for name in exports(path) if RUNTIME.fullmatch(name)}
