@@ -561,6 +561,15 @@ def nothing_is_ever_written_to_stdout():
 # ---- what is not reached ---------------------------------------------------------------------------
 
 @test
+def a_driver_found_by_the_programs_own_search_path_is_reached():
+    # As built, the program has the driver's folder in its RUNPATH.
+    result = support.run("routes_program_linked", "launch", "2", env={"LD_LIBRARY_PATH": None})
+    expect_equal(result.status, 0, result)
+    expect_equal(grids(result), [1, 2], result)
+    in_remote_domain(result)
+
+
+@test
 def limit_a_deeply_bound_library_is_not_reached_and_runs():
     result = support.run("routes_host", "deep", support.program("libroutes_kernels_13_a.so"), "kernel",
                          env={"CUDAPOLICY_LOG": "info"})
