@@ -182,7 +182,9 @@ static bool write_component(struct demangling *work, struct spine_item item)
     case DEMANGLE_COMPONENT_TYPED_NAME: /* right: parameters and return type */
     case DEMANGLE_COMPONENT_CLONE:      /* right: the suffix */
     case DEMANGLE_COMPONENT_TAGGED_NAME:
+#ifdef HAVE_DEMANGLE_MODULE_ENTITY
     case DEMANGLE_COMPONENT_MODULE_ENTITY:
+#endif
     case DEMANGLE_COMPONENT_RESTRICT_THIS:
     case DEMANGLE_COMPONENT_VOLATILE_THIS:
     case DEMANGLE_COMPONENT_CONST_THIS:
@@ -218,7 +220,9 @@ static bool write_component(struct demangling *work, struct spine_item item)
     case DEMANGLE_COMPONENT_UNARY: /* operator"" _x */
     case DEMANGLE_COMPONENT_LAMBDA:
     case DEMANGLE_COMPONENT_UNNAMED_TYPE:
+#ifdef HAVE_DEMANGLE_STRUCTURED_BINDING
     case DEMANGLE_COMPONENT_STRUCTURED_BINDING:
+#endif
         return print(work, component, &work->name);
     default:
         work->is_special = component == without_clone_suffixes(work->tree.root);

@@ -74,7 +74,9 @@ void name_tree_children(const struct demangle_component *component,
     case DEMANGLE_COMPONENT_FUNCTION_PARAM:
     case DEMANGLE_COMPONENT_SUB_STD:
     case DEMANGLE_COMPONENT_BUILTIN_TYPE:
+#ifdef HAVE_DEMANGLE_EXTENDED_BUILTIN_TYPE
     case DEMANGLE_COMPONENT_EXTENDED_BUILTIN_TYPE:
+#endif
     case DEMANGLE_COMPONENT_OPERATOR:
     case DEMANGLE_COMPONENT_CHARACTER:
     case DEMANGLE_COMPONENT_NUMBER:
@@ -144,6 +146,16 @@ static bool holds_pack_in_pack(const struct demangle_component *list)
     return false;
 }
 
+static bool has_template_head(const struct demangle_component *parameters)
+{
+#ifdef HAVE_DEMANGLE_TEMPLATE_HEAD
+    return parameters->type == DEMANGLE_COMPONENT_TEMPLATE_HEAD;
+#else
+    (void)parameters; /* such a lambda is not understood at all */
+    return false;
+#endif
+}
+
 /*
  * In the parameters of a lambda the printer resolves no template parameters, except that of
  * sizeof...(T), a unary operator, where it then reads through NULL. If the lambda has template
@@ -159,8 +171,7 @@ static bool is_printable_lambda(const struct survey *survey,
         return false;
     }
     return (node->contains & CONTAINS_UNARY) == 0 &&
-           (parameters->type != DEMANGLE_COMPONENT_TEMPLATE_HEAD ||
-            (node->contains & CONTAINS_DETOUR) == 0);
+           (!has_template_head(parameters) || (node->contains & CONTAINS_DETOUR) == 0);
 }
 
 /* Whether libiberty can print a component whose children have been surveyed. */
