@@ -192,8 +192,10 @@ static void tree_that_would_crash_the_printer_is_not_printed(void **state)
     static const char *const names[] = {
         "_Z1fZ1gvEUlDTsZT_EE_",
         "_Z1fIZ1gvEUlDTsZT_EE_EvT_",
+#ifdef HAVE_DEMANGLE_TEMPLATE_HEAD /* elsewhere the parser knows no such lambda */
         "_Z1fFZ1gvEUlTyTyPFvT_EE_T_E",
         "_Z1fFZ1gvEUlTyTyPFvT_EE_PFvT_EE",
+#endif
     };
 
     (void)state;
