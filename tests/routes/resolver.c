@@ -85,6 +85,12 @@ static int compare(void *wrapped, void *own, const char *name, int version, cuui
     return 1;
 }
 
+/* A recording driver built with headers before 12.5 answers for it without having it. */
+static bool is_missing(const char *base)
+{
+    return CUDA_VERSION < 12050 && strcmp(base, "cuGreenCtxStreamCreate") == 0;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const others[] = {"cuInit",
@@ -113,7 +119,9 @@ int main(int argc, char **argv)
     for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++)
         for (cuuint64_t flags = 0; flags < 4; flags++) {
             for (int i = 0; i < ROWS; i++, asked++)
-                wrong += compare(wrapped, own, table[i].base, versions[v], flags);
+                wrong += is_missing(table[i].base)
+                             ? 0
+                             : compare(wrapped, own, table[i].base, versions[v], flags);
             for (size_t i = 0; i < sizeof others / sizeof others[0]; i++, asked++)
                 wrong += compare(wrapped, own, others[i], versions[v], flags);
         }

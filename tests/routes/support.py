@@ -22,6 +22,8 @@ ROUTES = os.environ["CUDAPOLICY_TEST_ROUTES"]
 DRIVER = os.environ["CUDAPOLICY_TEST_DRIVER"]
 RUNTIME_13 = os.environ["CUDAPOLICY_TEST_RUNTIME_13"]
 RUNTIME_12 = os.environ["CUDAPOLICY_TEST_RUNTIME_12"]
+# Of the headers: doubles built with older ones lack some functions.
+CUDA_VERSION = int(os.environ["CUDAPOLICY_TEST_CUDA_VERSION"])
 
 # For each program; one that hangs is ended with all its children.
 TIME_LIMIT = 60

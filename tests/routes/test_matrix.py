@@ -35,6 +35,11 @@ MADE_FOR_OTHERS = {"cuInit", "cuStreamCreate", "cuGraphAddKernelNode_v2", "cuMod
                    "cuLibraryGetKernel", "cuGetProcAddress", "cuGetProcAddress_v2"}
 
 
+# What a recording driver built with older headers does not have.
+ABSENT = {"cuGreenCtxStreamCreate"} if support.CUDA_VERSION < 12050 else set()
+if support.CUDA_VERSION < 12050:  # nor has the runtime's interface the function behind the route
+    ROUTES = [route for route in ROUTES if route[0] != "entry-point-by-version"]
+
 # A driver that has every function of the table.
 NEWEST = "13050"
 
@@ -60,7 +65,7 @@ def check(tap, title, result, counted=True, old_driver=False):
     """One line a row, and one for the program as a whole."""
     for line in result.out.splitlines():
         symbol, _, outcome = line.partition("\t")
-        if outcome == "elsewhere" or old_driver and outcome == "absent":
+        if outcome == "elsewhere" or outcome == "absent" and (old_driver or symbol in ABSENT):
             continue
         wrong = "" if outcome == "ok" else outcome
         if not wrong and counted:
@@ -75,7 +80,7 @@ def main():
         check(tap, f"{way} {route}", run(route, way, "enforced"))
     # Two addresses for one function.
     for route, way in (("dlsym-local", "plain"), ("resolver-v2", "plain"), ("linked", "linked"),
-                       ("entry-point-by-version", "runtime_static")):
+                       ("entry-point", "runtime_static")):
         check(tap, f"distinct pointers {way} {route}",
               run(route, way, "enforced", env={"RECORDING_DRIVER_DISTINCT_POINTERS": "1"}))
     for version in ("12000", "12040", "13000"):
@@ -87,7 +92,7 @@ def main():
     # Nothing is changed: by observe, which still counts; by off; and without us, which shows that the
     # exercises are right.
     for route, way in (("dlsym-local", "plain"), ("resolver-v2", "plain"), ("linked", "linked"),
-                       ("linked", "plugin"), ("entry-point-by-version", "runtime_13")):
+                       ("linked", "plugin"), ("entry-point", "runtime_13")):
         check(tap, f"observe {way} {route}",
               run(route, way, "untouched", env={"CUDAPOLICY_MODE": "observe"}))
         check(tap, f"off {way} {route}",
