@@ -138,7 +138,7 @@ static void note_shape(uint32_t kernel, const CUlaunchConfig *config)
 static void decide_in_full(const struct decide_launch *launch, struct decide_verdict *verdict,
                            struct decide_known known)
 {
-    uint8_t mode = __atomic_load_n(&report_control->part.mode, __ATOMIC_RELAXED);
+    uint8_t mode = __atomic_load_n(&report_control_now()->part.mode, __ATOMIC_RELAXED);
     bool node = verdict->kind == REPORT_LAUNCH_NODE;
     struct decide_case at = {
         .launch = launch,
@@ -249,7 +249,7 @@ static __attribute__((noinline)) void launch_for_library(const struct decide_lau
  */
 void decide_launch(const struct decide_launch *launch, struct decide_verdict *verdict)
 {
-    uint64_t control = __atomic_load_n(&report_control->whole, __ATOMIC_RELAXED);
+    uint64_t control = __atomic_load_n(&report_control_now()->whole, __ATOMIC_RELAXED);
     const struct decide_function *entry =
         handle_map_guess(&decide_functions, (uintptr_t)launch->function);
     if (__builtin_expect(!entry || control != report_control_expected ||

@@ -36,7 +36,7 @@ extern struct decide_stream_needs decide_stream_needs;
 /* The mode of the process now: others may change it while it runs. */
 static inline enum policy_mode decide_stream_mode(void)
 {
-    return (enum policy_mode)__atomic_load_n(&report_control->part.mode, __ATOMIC_RELAXED);
+    return (enum policy_mode)__atomic_load_n(&report_control_now()->part.mode, __ATOMIC_RELAXED);
 }
 
 /* The profile of a stream that no rule matched. */

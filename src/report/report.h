@@ -67,6 +67,12 @@ union report_control {
 extern union report_control *report_control __attribute__((visibility("hidden")));
 extern uint64_t report_control_expected __attribute__((visibility("hidden")));
 
+/* The word that is in use now. Launch path. */
+static inline union report_control *report_control_now(void)
+{
+    return __atomic_load_n(&report_control, __ATOMIC_ACQUIRE);
+}
+
 /* Adds 1 to (or takes 1 from) the gate. Any thread. */
 void report_gate_raise(void);
 void report_gate_lower(void);
