@@ -123,6 +123,11 @@ void *preload_next_symbol(void *handle, const char *name);
  * when no other object has it. Makes loader calls. */
 void *preload_real_of_export(enum preload_entry entry, unsigned node, const void *caller);
 
+/* The library that holds function stays loaded from now on: a slot or an exported symbol leads
+ * there for good, and a program may close a library and load it again at another place. Makes
+ * loader calls. */
+void preload_keep_loaded(const void *function);
+
 /* True when function is one of the symbols that this library exports. */
 bool preload_is_export(const void *function);
 

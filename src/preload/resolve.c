@@ -96,6 +96,7 @@ bool preload_learn_driver(void *handle)
     if (resolve == NULL || !cuda_driver_fill(&learned.driver, resolve))
         return false;
     learn(&learned, resolve);
+    preload_keep_loaded((const void *)learned.driver.cuDriverGetVersion);
 
     while (__atomic_exchange_n(&driver.taken, true, __ATOMIC_ACQUIRE))
         ;
@@ -136,8 +137,12 @@ void *preload_wrap(enum preload_entry entry, void *real)
         void *present = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
 
         if (present == NULL && __atomic_compare_exchange_n(&slot->real, &present, real, false,
-                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             present = real;
+            if (preload_entry_info[entry]
+                    .runtime) /* the driver was seen to when it was learned from */
+                preload_keep_loaded(real);
+        }
         if (present == real)
             return preload_stubs[entry][index];
     }

@@ -63,6 +63,17 @@ void *preload_next_symbol(void *handle, const char *name)
     return found;
 }
 
+void preload_keep_loaded(const void *function)
+{
+    Dl_info information;
+    struct link_map *map = NULL;
+
+    /* The handle is kept, too. A program itself, which has no name here, stays anyway. */
+    if (dladdr1(function, &information, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL &&
+        map->l_name[0] != '\0')
+        dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 bool preload_is_export(const void *function)
 {
     for (unsigned entry = 1; entry < PRELOAD_ENTRY_COUNT; entry++)
@@ -148,6 +159,7 @@ void *preload_resolve_export(unsigned index, const void *caller)
                         preload_entry_info[entry].symbol);
         return (void *)symbol_missing;
     }
+    preload_keep_loaded(real);
     if (state == PRELOAD_ACTIVE && !preload_entry_info[entry].runtime &&
         !preload_learn_driver(NULL))
         preload_not_attached("the driver's functions cannot be looked up");

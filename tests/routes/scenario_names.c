@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vacate.h"
+
 /* lookalike LIBRARY: names that are like CUDA's, but not in the table, in a library that has them.
  */
 static int lookalike(int argc, char **argv)
@@ -89,6 +91,28 @@ static int errors_hidden(int argc, char **argv)
     return dlsym(library, "cuLaunchKernel") != NULL && dlerror() == NULL ? 0 : 1;
 }
 
+/* reload: the driver is loaded, asked and closed, as programs do that look whether there is one;
+ * then it is loaded again, at another place where it was unloaded. */
+static int reload(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    for (int i = 0; i < 5; i++) {
+        void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        const void *place = library != NULL ? dlsym(library, "recording_driver_reset") : NULL;
+
+        if (place == NULL || dlsym(library, "cuLaunchKernel") == NULL ||
+            dlsym(library, "cuGetProcAddress_v2") == NULL)
+            return 1;
+        dlclose(library);
+        vacate(place);
+    }
+    program_load();
+    program_start();
+    program_launch(1);
+    return 0;
+}
+
 /* weak: a weak reference to a function of the driver, in a program that is not linked with it. */
 extern CUresult weak_launch(void) __asm__("cuLaunchKernel") __attribute__((weak));
 
@@ -125,6 +149,7 @@ const struct program_scenario scenarios_of_names[] = {
     {"versions", versions},
     {"dlerror", errors},
     {"weak", weak},
+    {"reload", reload},
     {"dlerror-hidden", errors_hidden},
     {"namespace", separate_namespace},
     {NULL, NULL},

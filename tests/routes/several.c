@@ -4,13 +4,16 @@
  *
  * usage: several keep|close LIBRARY KERNEL [LIBRARY KERNEL]...
  *
- * With close, each library is unloaded before the next one is loaded.
+ * With close, each library is unloaded before the next one is loaded; so is the runtime that it
+ * needs, which then comes back at another place.
  */
 #include "plugin.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "vacate.h"
 
 int main(int argc, char **argv)
 {
@@ -27,8 +30,13 @@ int main(int argc, char **argv)
         status = function(2, argv + i);
         if (status != 0)
             return status;
-        if (strcmp(argv[1], "close") == 0)
+        if (strcmp(argv[1], "close") == 0) {
+            const void *runtime = dlsym(library, "cudaGetDevice");
+
             dlclose(library);
+            if (runtime != NULL)
+                vacate(runtime);
+        }
     }
     return 0;
 }

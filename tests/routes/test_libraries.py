@@ -169,6 +169,19 @@ def a_library_in_the_place_of_one_that_was_unloaded_is_not_taken_for_it():
 
 
 @test
+def a_runtime_that_was_unloaded_and_comes_back_is_reached():
+    for way in ("13", "12", "loaded"):
+        libraries = [(kernels(way, "ab"[i % 2]), f"k{i}") for i in range(6)]
+        result = several("close", libraries, "libroutes_kernels_*")
+        for _, kernel in libraries:
+            expect_covered(result, kernel, True)
+        plain = support.run("routes_several", "close", *[argument for pair in libraries
+                                                         for argument in pair],
+                            policy=None, env={"KERNELS_RUNTIME": "libcudart.so.13"})
+        expect_equal(plain.status, 0, plain)
+
+
+@test
 def a_library_is_known_when_only_the_runtime_sees_its_launches():
     result = several("keep", [(kernels("13", "a"), "first"), (kernels("13", "b"), "second")],
                      "libroutes_kernels_13_b.so", RECORDING_RUNTIME_BYPASS="1")

@@ -107,6 +107,15 @@ def dlerror_does_not_tell_of_what_the_library_looked_up_in_vain():
 
 
 @test
+def a_driver_that_was_closed_and_loaded_again_is_reached():
+    for policy in (support.REMOTE, None):
+        result = ends_well(support.run(PROGRAM, "reload", policy=policy), launches=1)
+        if policy:
+            in_remote_domain(result)
+    ends_well(support.run(PROGRAM, "reload", preload=()), launches=1)
+
+
+@test
 def names_that_are_like_those_of_the_table_are_left_alone():
     ends_well(support.run(PROGRAM, "lookalike", library("lookalike")))
 
