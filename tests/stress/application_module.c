@@ -36,7 +36,7 @@ void application_unload(struct application *application)
 
 void application_set_function_attributes(struct application *application)
 {
-    int wide;
+    int wide = 0;
     CALL(cuFuncSetAttribute, application->functions[BETA],
          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     CALL(cuFuncSetCacheConfig, application->functions[ALPHA], CU_FUNC_CACHE_PREFER_L1);

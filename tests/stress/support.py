@@ -24,7 +24,8 @@ SOURCE = os.environ["CUDAPOLICY_TEST_SOURCE"]
 # Longer variants of everything.
 LONG = os.environ.get("CUDAPOLICY_TEST_LONG", "0") not in ("", "0")
 
-# Of a sanitizer's run-time library, which has to come first.
+# What the build is sanitized with, "" for nothing, and that run-time library, which has to come first.
+SANITIZER = os.environ.get("CUDAPOLICY_TEST_SANITIZER", "")
 PRELOAD_FIRST = os.environ.get("CUDAPOLICY_TEST_PRELOAD_FIRST", "")
 
 INHERITED_NOT = ("CUDAPOLICY_", "RECORDING_", "LD_", "CUDA_", "SLURM_", "OMPI_", "PMI", "MALLOC_")
@@ -114,6 +115,10 @@ def driver_symbols():
 
 # ---- reporting ------------------------------------------------------------------------------------
 
+class Skip(Exception):
+    """Cannot be shown here."""
+
+
 tests = []
 
 
@@ -133,6 +138,8 @@ def main():
         try:
             function()
             print(f"ok {number} - {function.__name__}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {function.__name__} # SKIP {reason}", flush=True)
         except Exception:
             failed = True
             print(f"not ok {number} - {function.__name__}", flush=True)
