@@ -116,9 +116,61 @@ SAME_VALUE(CUDA_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE,
 SAME_VALUE(CUDA_ATTRIBUTE_SHARED_MEMORY_MODE, CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE);
 #endif
 
+#if CUDA_VERSION >= 12040
+_Static_assert(sizeof(struct cuda_device_resource) == sizeof(CUdevResource) &&
+                   sizeof(struct cuda_device_resource) == 144,
+               "CUdevResource");
+_Static_assert(offsetof(struct cuda_device_resource, of.sm.sm_count) ==
+                   offsetof(CUdevResource, sm.smCount),
+               "smCount");
+SAME_VALUE(CUDA_RESOURCE_TYPE_SM, CU_DEV_RESOURCE_TYPE_SM);
+SAME_VALUE(CUDA_SM_SPLIT_IGNORE_COSCHEDULING, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING);
+SAME_VALUE(CUDA_SM_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE,
+           CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE);
+SAME_VALUE(CUDA_GREEN_CONTEXT_DEFAULT_STREAM, CU_GREEN_CTX_DEFAULT_STREAM);
+SAME_VALUE(CUDA_RESULT_INVALID_RESOURCE_TYPE, CUDA_ERROR_INVALID_RESOURCE_TYPE);
+SAME_VALUE(CUDA_RESULT_INVALID_RESOURCE_CONFIGURATION, CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+#endif
+#if CUDA_VERSION >= 13000
+_Static_assert(offsetof(struct cuda_device_resource, of.sm.minimum_partition_size) ==
+                       offsetof(CUdevResource, sm.minSmPartitionSize) &&
+                   offsetof(struct cuda_device_resource, of.sm.coscheduled_alignment) ==
+                       offsetof(CUdevResource, sm.smCoscheduledAlignment),
+               "partition size and alignment");
+#endif
+#if CUDA_VERSION >= 13010
+#define SAME_PLACE(ours, theirs)                                                                   \
+    _Static_assert(offsetof(struct cuda_sm_group, ours) ==                                         \
+                       offsetof(CU_DEV_SM_RESOURCE_GROUP_PARAMS, theirs),                          \
+                   #theirs)
+_Static_assert(sizeof(struct cuda_sm_group) == sizeof(CU_DEV_SM_RESOURCE_GROUP_PARAMS) &&
+                   sizeof(struct cuda_sm_group) == 64,
+               "CU_DEV_SM_RESOURCE_GROUP_PARAMS");
+SAME_PLACE(sm_count, smCount);
+SAME_PLACE(coscheduled_sm_count, coscheduledSmCount);
+SAME_PLACE(preferred_coscheduled_sm_count, preferredCoscheduledSmCount);
+SAME_PLACE(flags, flags);
+_Static_assert(offsetof(struct cuda_device_resource, of.sm.flags) ==
+                       offsetof(CUdevResource, sm.flags) &&
+                   offsetof(struct cuda_device_resource, next) ==
+                       offsetof(CUdevResource, nextResource),
+               "flags and next");
+SAME_VALUE(CUDA_SM_GROUP_BACKFILL, CU_DEV_SM_RESOURCE_GROUP_BACKFILL);
+#endif
+#if CUDA_VERSION >= 13040
+SAME_PLACE(locality_domain, localityDomainId);
+_Static_assert(offsetof(struct cuda_device_resource, of.sm.locality_domain) ==
+                   offsetof(CUdevResource, sm.localityDomainId),
+               "localityDomainId");
+SAME_VALUE(CUDA_SM_GROUP_LOCALITY_DOMAIN, CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID);
+SAME_VALUE(CUDA_DEVICE_LOCALITY_DOMAIN_COUNT, CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT);
+SAME_VALUE(CUDA_DEVICE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT,
+           CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT);
+#endif
+
 /* The functions that the library asks the driver for exist in that version, by the newest headers
  * that every later one contains. */
-#if CUDA_VERSION >= 13000
+#if CUDA_VERSION >= 13010
 #define DRIVER(member, symbol, version, parameters)                                                \
     _Static_assert(sizeof(PFN_##member##_v##version) == sizeof(void *), symbol);
 #include "cuda/driver.def"

@@ -85,6 +85,49 @@ enum {
     CUDA_GRAPH_NODE_CONDITIONAL = 13,
 };
 
+/* CUgreenCtx and CUdevResourceDesc: pointers to what only the driver knows. CUDA 12.4. */
+typedef struct cuda_green_context_state *cuda_green_context;
+typedef struct cuda_resource_description_state *cuda_resource_description;
+
+/* CUdevResource: 144 bytes in every version since 12.4; zero what is not filled in. */
+struct cuda_device_resource {
+    int32_t type; /* CUDA_RESOURCE_TYPE_ */
+    uint8_t internal_padding[92];
+    union {
+        struct {
+            uint32_t sm_count;
+            uint32_t minimum_partition_size, coscheduled_alignment; /* 13.0 */
+            uint32_t flags;                                         /* 13.1 */
+            uint32_t locality_domain; /* 13.4; valid with CUDA_SM_GROUP_LOCALITY_DOMAIN */
+        } sm;
+        uint8_t bytes[40];
+    } of;
+    struct cuda_device_resource *next; /* before 13.1 inside the union's 48 bytes */
+};
+
+/* CU_DEV_SM_RESOURCE_GROUP_PARAMS (CUDA 13.1): 64 bytes. */
+struct cuda_sm_group {
+    uint32_t sm_count; /* in: wanted, 0: as many as there are; out: granted */
+    uint32_t coscheduled_sm_count;
+    uint32_t preferred_coscheduled_sm_count;
+    uint32_t flags;           /* CUDA_SM_GROUP_ */
+    uint32_t locality_domain; /* 13.4 */
+    uint32_t reserved[11];
+};
+
+/* CUdevResourceType, CUdevSmResourceGroup_flags, CUdevSmResourceSplit_flags,
+ * CUgreenCtxCreate_flags, CUdevice_attribute. Since 12.4; 13.1 and 13.4; 12.4; 12.4; 13.4. */
+enum {
+    CUDA_RESOURCE_TYPE_SM = 1,
+    CUDA_SM_GROUP_BACKFILL = 1,
+    CUDA_SM_GROUP_LOCALITY_DOMAIN = 2,
+    CUDA_SM_SPLIT_IGNORE_COSCHEDULING = 1,
+    CUDA_SM_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2,
+    CUDA_GREEN_CONTEXT_DEFAULT_STREAM = 1,
+    CUDA_DEVICE_LOCALITY_DOMAIN_COUNT = 149,
+    CUDA_DEVICE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT = 157,
+};
+
 /* CUresult values by name where the meaning matters to a fallback. */
 enum {
     CUDA_RESULT_INVALID_VALUE = 1,
@@ -92,6 +135,8 @@ enum {
     CUDA_RESULT_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CUDA_RESULT_NOT_SUPPORTED = 801,
     CUDA_RESULT_INVALID_CLUSTER_SIZE = 912,
+    CUDA_RESULT_INVALID_RESOURCE_TYPE = 914,
+    CUDA_RESULT_INVALID_RESOURCE_CONFIGURATION = 915,
 };
 
 #endif

@@ -246,8 +246,8 @@ static uint32_t cell_number(const struct decide_variant *variant, const struct d
         const struct decide_choice *choice = cell->from_stream & 1u << setting
                                                  ? &cell->resolution->stream_choices[setting]
                                                  : &cell->resolution->choices[setting];
-        results[setting].outcome = cell->results.of[setting] >> 5;
-        results[setting].reason = cell->results.of[setting] & 31;
+        results[setting].outcome = decide_result_outcome(cell->results.of[setting]);
+        results[setting].reason = decide_result_reason(cell->results.of[setting]);
         results[setting].rule = results[setting].outcome == REPORT_OUTCOME_NONE
                                     ? (uint16_t)REPORT_RULE_NONE
                                     : choice->rule;

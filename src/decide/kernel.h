@@ -19,9 +19,30 @@
 #include "decide/rules.h"
 #include "report/report.h"
 
-/* The outcome of one setting in a byte: outcome * 32 + reason. */
-#define DECIDE_RESULT(outcome, reason) ((uint8_t)((outcome) << 5 | (reason)))
-_Static_assert(REPORT_REASON_COUNT <= 32 && REPORT_OUTCOME_COUNT <= 8, "results fit a byte");
+/*
+ * The outcome of one setting in a byte. Few outcomes have a reason, so two bits tell those apart
+ * and the others stand among the reasons of 0: NONE 0, ALREADY_SO 1, KEPT 64 + reason, REFUSED 128
+ * + reason, APPLIED 192 + reason.
+ */
+#define DECIDE_RESULT(outcome, reason)                                                             \
+    ((uint8_t)((outcome) == REPORT_OUTCOME_NONE         ? 0                                        \
+               : (outcome) == REPORT_OUTCOME_ALREADY_SO ? 1                                        \
+               : (outcome) == REPORT_OUTCOME_KEPT       ? 64 + (reason)                            \
+               : (outcome) == REPORT_OUTCOME_REFUSED    ? 128 + (reason)                           \
+                                                        : 192 + (reason)))
+_Static_assert(REPORT_REASON_COUNT <= 64 && REPORT_OUTCOME_COUNT == 5, "results fit a byte");
+
+static inline uint8_t decide_result_outcome(uint8_t result)
+{
+    static const uint8_t outcomes[] = {REPORT_OUTCOME_NONE, REPORT_OUTCOME_KEPT,
+                                       REPORT_OUTCOME_REFUSED, REPORT_OUTCOME_APPLIED};
+    return result == 1 ? (uint8_t)REPORT_OUTCOME_ALREADY_SO : outcomes[result >> 6];
+}
+
+static inline uint8_t decide_result_reason(uint8_t result)
+{
+    return result == 1 ? (uint8_t)REPORT_REASON_NONE : (uint8_t)(result & 63);
+}
 
 #define DECIDE_APPLIED DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_NONE)
 #define DECIDE_ALREADY_SO DECIDE_RESULT(REPORT_OUTCOME_ALREADY_SO, REPORT_REASON_NONE)

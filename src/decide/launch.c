@@ -86,7 +86,7 @@ static void look_around(struct decide_case *at, bool node)
 static void overrule(union decide_results *results, uint8_t from_outcome, uint8_t to)
 {
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
-        if (results->of[setting] >> 5 == from_outcome)
+        if (decide_result_outcome(results->of[setting]) == from_outcome)
             results->of[setting] = to;
 }
 
@@ -303,7 +303,7 @@ static uint32_t applied_of(const union decide_results *results)
 {
     uint32_t applied = 0;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
-        if (results->of[setting] >> 5 == REPORT_OUTCOME_APPLIED)
+        if (decide_result_outcome(results->of[setting]) == REPORT_OUTCOME_APPLIED)
             applied |= 1u << setting;
     return applied;
 }

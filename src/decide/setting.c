@@ -111,6 +111,7 @@ struct cuda_launch_attribute decide_setting_attribute(enum policy_setting settin
         attribute.value.number = value->nvlink_util_centric;
         break;
     case POLICY_SETTING_PROGRAMMATIC_SERIALIZATION:
+    case POLICY_SETTING_PARTITION: /* not by an attribute */
     case POLICY_SETTING_COUNT:
         break;
     }

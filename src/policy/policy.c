@@ -27,6 +27,8 @@ enum policy_group policy_setting_group(enum policy_setting setting)
         return POLICY_GROUP_NVLINK_UTIL_CENTRIC;
     case POLICY_SETTING_PROGRAMMATIC_SERIALIZATION:
         return POLICY_GROUP_PROGRAMMATIC_SERIALIZATION;
+    case POLICY_SETTING_PARTITION:
+        return POLICY_GROUP_PARTITION;
     case POLICY_SETTING_COUNT:
         break;
     }

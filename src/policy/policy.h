@@ -31,6 +31,7 @@ enum policy_name_form {
 
 enum policy_section {
     POLICY_SECTION_POLICY,
+    POLICY_SECTION_PARTITION,
     POLICY_SECTION_STREAM,
     POLICY_SECTION_KERNEL,
 };
@@ -56,7 +57,9 @@ enum policy_stream_kind {
 };
 
 /* Settings, in the order in which reports list them. POLICY_SETTING_MEM_SYNC_DOMAIN_MAP is both the
- * key mem_sync_domain_map and the key physical_domain (the same number twice). */
+ * key mem_sync_domain_map and the key physical_domain (the same number twice);
+ * POLICY_SETTING_PARTITION both the key partition and the key locality_domain (an unnamed partition
+ * of that domain). */
 enum policy_setting {
     POLICY_SETTING_MEM_SYNC_DOMAIN,
     POLICY_SETTING_MEM_SYNC_DOMAIN_MAP,
@@ -67,6 +70,7 @@ enum policy_setting {
     POLICY_SETTING_SHARED_MEMORY_CARVEOUT,
     POLICY_SETTING_NVLINK_UTIL_CENTRIC,
     POLICY_SETTING_PROGRAMMATIC_SERIALIZATION,
+    POLICY_SETTING_PARTITION,
     POLICY_SETTING_COUNT,
 };
 
@@ -78,6 +82,7 @@ enum policy_group {
     POLICY_GROUP_SHARED_MEMORY_CARVEOUT,
     POLICY_GROUP_NVLINK_UTIL_CENTRIC,
     POLICY_GROUP_PROGRAMMATIC_SERIALIZATION,
+    POLICY_GROUP_PARTITION,
     POLICY_GROUP_COUNT,
 };
 
@@ -119,6 +124,7 @@ union policy_value {
     int32_t priority;               /* lower is more urgent; clamped by CUDA */
     int32_t shared_memory_carveout; /* -1 default, 0 max_l1, 100 max_shared, else a percentage */
     bool nvlink_util_centric;
+    uint16_t partition; /* index into policy.partitions */
 };
 
 struct policy_setting_value {
@@ -185,6 +191,29 @@ struct policy_selectors {
     struct policy_ranges rank, local_rank, world_size;
 };
 
+/* What a partition asks for. */
+enum policy_partition_kind {
+    POLICY_PARTITION_SM_COUNT,        /* number SMs; the device grants at least as many */
+    POLICY_PARTITION_SM_PERCENT,      /* number per cent of the device's SMs */
+    POLICY_PARTITION_SM_REST,         /* what the other partitions of the device leave */
+    POLICY_PARTITION_LOCALITY_DOMAIN, /* the SMs of the locality domain of that number */
+};
+
+/* A named part of a device's SMs. The partitions of a device are disjoint; one that is alone may be
+ * any part of it. */
+struct policy_partition {
+    uint16_t index;   /* position in policy.partitions */
+    const char *name; /* unique; of an unnamed one "locality_domain=N" */
+    bool named;       /* it has a section; else a rule's locality_domain made it */
+    enum policy_partition_kind kind;
+    uint32_t number;               /* see the kinds */
+    uint32_t coscheduled_sm_count; /* SMs scheduled together, which bounds clusters; 0: the device's
+                                      own */
+    bool backfill;                 /* SMs that fit no co-scheduled group may be used, too */
+    struct policy_devices device;  /* count 0: every device */
+    struct policy_place place;     /* of its section, or of the rule's key */
+};
+
 struct policy_rule {
     enum policy_section section; /* POLICY_SECTION_STREAM or POLICY_SECTION_KERNEL */
     uint16_t index;              /* position in policy.rules */
@@ -195,6 +224,9 @@ struct policy_rule {
     bool final;
     bool graph_nodes;
     bool unsafe_cluster;
+    bool unsafe_residency; /* partition: grids may lose their co-residency */
+    bool allow_blocking;   /* partition: blocking streams may become non-blocking ones */
+    bool allow_legacy;     /* partition: kernels of the legacy NULL stream may be moved */
 };
 
 struct policy {
@@ -203,10 +235,14 @@ struct policy {
     const char *path; /* as given; "-" or a label for text that came from no file */
     size_t rule_count;
     const struct policy_rule *rules; /* file order; kernel and stream rules together */
-    uint8_t sha256[32];              /* of the file's bytes */
+    size_t partition_count;
+    const struct policy_partition
+        *partitions;    /* named ones in file order, then unnamed ones by number */
+    uint8_t sha256[32]; /* of the file's bytes */
 };
 
 enum {
+    POLICY_PARTITION_LIMIT = 64,         /* of a policy */
     POLICY_RULE_LIMIT = 65534,           /* rule indices fit 16 bits, with one value for "none" */
     POLICY_FILE_LIMIT = 16 * 1024 * 1024 /* bytes */
 };
