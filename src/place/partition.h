@@ -36,6 +36,7 @@ struct place_partition {
     uint32_t coscheduled;     /* SMs scheduled together, which bounds clusters; 0: not known */
     cuda_green_context green; /* NULL of the whole device */
     CUcontext context;        /* the green context's, of the whole device the primary one */
+    CUstream probe; /* a stream there, for questions about occupancy; NULL of the whole device */
 };
 
 /* Takes the policy (kept); again in the child after fork, where no partition exists. fake_domains
