@@ -29,6 +29,15 @@ struct key {
     uint64_t words[DECIDE_SHAPE_KEY_WORDS];
 };
 
+/* A partition that was made anew is another one. */
+static inline uint64_t word_partition(const struct place_partition *partition)
+{
+    return partition ? (uint64_t)atomic_load_explicit(&partition->generation, memory_order_relaxed)
+                               << 32 |
+                           (uint32_t)(partition->device << 8) | (partition->index + 1u)
+                     : 0;
+}
+
 static inline struct key key_of(const struct decide_cluster_question *question)
 {
     const CUlaunchConfig *config = question->config;
@@ -39,6 +48,7 @@ static inline struct key key_of(const struct decide_cluster_question *question)
             (uint64_t)config->blockDimZ << 32 | config->sharedMemBytes,
             decide_shape_word_cluster(question->x, question->y),
             decide_shape_word_device(question->z, question->purpose, question->device),
+            word_partition(question->partition),
         }};
 }
 
@@ -92,31 +102,47 @@ static bool function_attribute(CUfunction function, int attribute, uint32_t *val
 /* The launch's configuration with the cluster as its only attribute. The grid is one cluster, as
  * the occupancy of a shape does not depend on it, and the launch's own may not be divisible. */
 static CUlaunchConfig one_cluster(const struct decide_cluster_question *question,
+                                  const uint32_t cluster[3],
                                   struct cuda_launch_attribute *attribute)
 {
     CUlaunchConfig config = *question->config;
     memset(attribute, 0, sizeof *attribute);
     attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute->value.cluster_dim.x = config.gridDimX = question->x;
-    attribute->value.cluster_dim.y = config.gridDimY = question->y;
-    attribute->value.cluster_dim.z = config.gridDimZ = question->z;
+    attribute->value.cluster_dim.x = config.gridDimX = cluster[0];
+    attribute->value.cluster_dim.y = config.gridDimY = cluster[1];
+    attribute->value.cluster_dim.z = config.gridDimZ = cluster[2];
     config.attrs = (CUlaunchAttribute *)(void *)attribute;
     config.numAttrs = 1;
+    if (question->partition)
+        config.hStream = question->partition->probe;
     return config;
+}
+
+static enum report_reason ask_blocks(const struct decide_cluster_question *question,
+                                     CUfunction function, uint64_t *blocks_of_a_processor)
+{
+    const CUlaunchConfig *config = question->config;
+    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    int blocks = 0;
+    if (!cuda_driver.cuOccupancyMaxActiveBlocksPerMultiprocessor || !question->device ||
+        question->device->processors < 0 || threads > INT32_MAX ||
+        cuda_driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, function, (int)threads, config->sharedMemBytes) != CUDA_SUCCESS)
+        return REPORT_REASON_QUERY_FAILED;
+    *blocks_of_a_processor = (uint64_t)blocks;
+    return REPORT_REASON_NONE;
 }
 
 static enum report_reason ask_occupancy(const struct decide_cluster_question *question,
                                         CUfunction function, struct facts *facts)
 {
     struct cuda_launch_attribute attribute;
-    CUlaunchConfig config = one_cluster(question, &attribute);
-    uint64_t size = (uint64_t)question->x * question->y * question->z;
-    uint64_t threads = (uint64_t)config.blockDimX * config.blockDimY * config.blockDimZ;
-    int largest = 0, clusters = 0, blocks = 0;
+    const uint32_t cluster[3] = {question->x, question->y, question->z};
+    CUlaunchConfig config = one_cluster(question, cluster, &attribute);
+    uint64_t size = (uint64_t)question->x * question->y * question->z, blocks;
+    int largest = 0, clusters = 0;
     if (!cuda_driver.cuOccupancyMaxPotentialClusterSize ||
-        !cuda_driver.cuOccupancyMaxActiveClusters ||
-        !cuda_driver.cuOccupancyMaxActiveBlocksPerMultiprocessor ||
-        question->device->processors < 0)
+        !cuda_driver.cuOccupancyMaxActiveClusters)
         return REPORT_REASON_QUERY_FAILED;
     CUresult result = cuda_driver.cuOccupancyMaxPotentialClusterSize(&largest, function, &config);
     if (result != CUDA_SUCCESS)
@@ -130,11 +156,43 @@ static enum report_reason ask_occupancy(const struct decide_cluster_question *qu
         return REPORT_REASON_QUERY_FAILED;
     if (clusters < 1)
         return REPORT_REASON_NO_CLUSTER_FITS;
-    if (cuda_driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            &blocks, function, (int)threads, config.sharedMemBytes) != CUDA_SUCCESS)
+    if (ask_blocks(question, function, &blocks) != REPORT_REASON_NONE)
         return REPORT_REASON_QUERY_FAILED;
-    facts->blocks_before = (uint64_t)blocks * (uint64_t)question->device->processors;
+    facts->blocks_before = blocks * (uint64_t)question->device->processors;
     facts->blocks_with = (uint64_t)clusters * size;
+    return REPORT_REASON_NONE;
+}
+
+/* How many blocks run at once on the whole device, and how many where the launch is to go. */
+static enum report_reason ask_placed(const struct decide_cluster_question *question,
+                                     CUfunction function, struct facts *facts)
+{
+    struct cuda_launch_attribute attribute;
+    uint32_t cluster[3] = {question->x, question->y, question->z};
+    uint64_t blocks;
+    int before = 0, with = 0;
+    if (!cluster[0])
+        memcpy(cluster, facts->required, sizeof cluster);
+    if (!cluster[0]) {
+        if (ask_blocks(question, function, &blocks) != REPORT_REASON_NONE)
+            return REPORT_REASON_QUERY_FAILED;
+        facts->blocks_before = blocks * (uint64_t)question->device->processors;
+        facts->blocks_with = blocks * question->partition->sms;
+        return REPORT_REASON_NONE;
+    }
+    CUlaunchConfig config = one_cluster(question, cluster, &attribute);
+    if (!cuda_driver.cuOccupancyMaxActiveClusters)
+        return REPORT_REASON_QUERY_FAILED;
+    CUresult result = cuda_driver.cuOccupancyMaxActiveClusters(&with, function, &config);
+    if ((int)result == CUDA_RESULT_INVALID_CLUSTER_SIZE || (result == CUDA_SUCCESS && with < 1))
+        return REPORT_REASON_NO_CLUSTER_FITS;
+    config.hStream = NULL;
+    if (result != CUDA_SUCCESS ||
+        cuda_driver.cuOccupancyMaxActiveClusters(&before, function, &config) != CUDA_SUCCESS)
+        return REPORT_REASON_QUERY_FAILED;
+    blocks = (uint64_t)cluster[0] * cluster[1] * cluster[2];
+    facts->blocks_before = (uint64_t)before * blocks;
+    facts->blocks_with = (uint64_t)with * blocks;
     return REPORT_REASON_NONE;
 }
 
@@ -153,6 +211,8 @@ static enum report_reason ask_function(const struct decide_cluster_question *que
             return REPORT_REASON_QUERY_FAILED;
     if (question->purpose == DECIDE_SHAPE_PREFERRED)
         return REPORT_REASON_NONE;
+    if (question->purpose == DECIDE_SHAPE_PLACED)
+        return ask_placed(question, function, facts);
     if (must_be_set || facts->required[0])
         return REPORT_REASON_COMPILE_TIME_CLUSTER;
     if (question->purpose == DECIDE_SHAPE_REMOVAL)
@@ -243,9 +303,9 @@ static struct decide_shape *look_up(const struct decide_cluster_question *questi
     struct decide_shape *shape = find(&key, use);
     if (!shape) {
         memset(facts, 0, sizeof *facts);
-        facts->reason =
-            question->in_graph ? REPORT_REASON_CAPTURE_UNPROVEN : ask_function(question, facts);
-        return question->in_graph ? NULL : keep(question, &key, facts, use);
+        bool unasked = question->in_graph && question->purpose != DECIDE_SHAPE_PLACED;
+        facts->reason = unasked ? REPORT_REASON_CAPTURE_UNPROVEN : ask_function(question, facts);
+        return unasked ? NULL : keep(question, &key, facts, use);
     }
     facts->reason = atomic_load_explicit(&shape->reason, memory_order_acquire);
     facts->blocks_before = atomic_load_explicit(&shape->blocks_before, memory_order_acquire);
@@ -273,6 +333,8 @@ static enum report_reason check_residency(const struct decide_cluster_question *
         return REPORT_REASON_NONE;
     if (question->cooperative)
         return REPORT_REASON_COOPERATIVE_CAPACITY;
+    if (question->unsafe_residency)
+        return REPORT_REASON_NONE;
     return blocks <= facts->blocks_before ? REPORT_REASON_NOT_CO_RESIDENT : REPORT_REASON_NONE;
 }
 
@@ -281,6 +343,8 @@ static enum report_reason check_grid(const struct decide_cluster_question *quest
 {
     if (question->purpose == DECIDE_SHAPE_REMOVAL)
         return REPORT_REASON_NONE;
+    if (question->purpose == DECIDE_SHAPE_PLACED)
+        return check_residency(question, facts);
     if (!divides(question))
         return REPORT_REASON_GRID_NOT_DIVISIBLE;
     return question->purpose == DECIDE_SHAPE_CLUSTER ? check_residency(question, facts)
@@ -302,7 +366,15 @@ static void note(struct decide_shape *shape, uint32_t use, enum decide_shape_sta
         atomic_compare_exchange_strong(&shape->state, &now, (uint64_t)use << 32 | state);
 }
 
+/* Without a cluster, nothing but too many blocks for a cooperative launch can be refused. */
+static bool needs_proof(const struct decide_cluster_question *question, const struct facts *facts)
+{
+    return question->in_graph && (question->purpose != DECIDE_SHAPE_PLACED || question->x != 0 ||
+                                  facts->required[0] != 0);
+}
+
 static enum report_reason check_state(const struct decide_cluster_question *question,
+                                      const struct facts *facts,
                                       struct decide_cluster_answer *answer)
 {
     enum decide_shape_state state = state_of(answer->shape, answer->use);
@@ -310,7 +382,7 @@ static enum report_reason check_state(const struct decide_cluster_question *ques
         answer->result = atomic_load_explicit(&answer->shape->result, memory_order_acquire);
         return REPORT_REASON_REFUSED_BY_DRIVER;
     }
-    if (question->in_graph && state != DECIDE_SHAPE_ACCEPTED &&
+    if (needs_proof(question, facts) && state != DECIDE_SHAPE_ACCEPTED &&
         !(question->observe && state == DECIDE_SHAPE_OBSERVED))
         return REPORT_REASON_CAPTURE_UNPROVEN;
     return REPORT_REASON_NONE;
@@ -326,7 +398,7 @@ void decide_cluster_ask(const struct decide_cluster_question *question,
     if (!answer->reason)
         answer->reason = check_grid(question, &facts);
     if (!answer->reason)
-        answer->reason = check_state(question, answer);
+        answer->reason = check_state(question, &facts, answer);
     /* The shape may have become another one's while it was read: then nothing is known of it. */
     if (answer->shape && handle_entry_use(answer->shape) != answer->use) {
         answer->shape = NULL;

@@ -3,7 +3,7 @@
 #define CUDAPOLICY_DECIDE_CLUSTER_H
 
 /*
- * Checks before a launch gets another cluster, and what they found.
+ * Checks before a launch gets another cluster or another place, and what they found.
  *
  * What does not depend on the grid is asked of the driver once for each shape: function, kind of
  * device, block, shared memory, cluster. What became of launches in that shape is remembered with
@@ -20,12 +20,14 @@
 
 #include "decide/device.h"
 #include "decide/handle_map.h"
+#include "place/partition.h"
 #include "report/report.h"
 
 enum decide_shape_purpose {
     DECIDE_SHAPE_CLUSTER,   /* injecting this cluster */
     DECIDE_SHAPE_PREFERRED, /* injecting this preferred cluster */
     DECIDE_SHAPE_REMOVAL,   /* taking the program's cluster away; dimensions 0 */
+    DECIDE_SHAPE_PLACED, /* running on a partition, with the cluster that the launch has; 0: none */
 };
 
 enum decide_shape_state {
@@ -36,7 +38,7 @@ enum decide_shape_state {
 };
 
 enum {
-    DECIDE_SHAPE_KEY_WORDS = 5,
+    DECIDE_SHAPE_KEY_WORDS = 6,
     DECIDE_SHAPES_OF_A_FUNCTION = 32, /* an older one makes room */
 };
 
@@ -47,7 +49,7 @@ struct decide_shape {
                                for an earlier use says nothing */
     _Atomic uint32_t result;        /* of the driver, when it refused */
     _Atomic uint32_t reason;        /* why this shape cannot be, whatever the grid; 0: it can */
-    _Atomic uint64_t blocks_before; /* co-resident without the cluster, */
+    _Atomic uint64_t blocks_before; /* co-resident without the change, */
     _Atomic uint64_t blocks_with;   /* and with it */
     _Atomic uint64_t required[3];   /* compile-time cluster; 0: none */
 };
@@ -69,7 +71,9 @@ struct decide_cluster_question {
     const CUlaunchConfig *config;
     const struct decide_device_class *device;
     enum decide_shape_purpose purpose;
-    uint32_t x, y, z; /* wanted */
+    uint32_t x, y, z;                        /* wanted */
+    const struct place_partition *partition; /* where the launch will run; NULL: the whole device */
+    bool unsafe_residency; /* a grid may lose its co-residency; not a cooperative one */
     bool cooperative;
     bool in_graph; /* only an accepted shape will do, and nothing is asked of the driver */
     bool observe;

@@ -20,6 +20,8 @@
 
 #include "cuda/driver.h"
 #include "cuda/interface.h"
+#include "place/move.h"
+#include "place/partition.h"
 #include "policy/policy.h"
 #include "report/report.h"
 
@@ -34,6 +36,9 @@ struct decide_process {
  * again in the child after fork with the child's own ranks. */
 void decide_start(const struct policy *policy, const struct decide_process *process,
                   enum policy_mode mode);
+
+/* Whether a partition of the policy exists on a device; for place_start. May query. */
+bool decide_partition_is_on(const struct policy_partition *partition, int device);
 
 /* ---- The launch path ---------------------------------------------------------------------------
  */
@@ -130,6 +135,14 @@ enum {
     DECIDE_ATTRIBUTE_LIMIT = 32, /* attributes of a changed launch; more: the original is made */
 };
 
+/* Shapes that a launch is about: of its cluster, its preferred cluster, its place. */
+enum {
+    DECIDE_SHAPE_OF_CLUSTER,
+    DECIDE_SHAPE_OF_PREFERRED,
+    DECIDE_SHAPE_OF_PLACE,
+    DECIDE_CASE_SHAPES,
+};
+
 enum decide_layer {
     DECIDE_LAYER_DRIVER,
     DECIDE_LAYER_RUNTIME, /* a libcudart that no driver wrapper sees: only what cannot be refused */
@@ -173,10 +186,15 @@ struct decide_verdict {
         const void *cell;
         bool remember;   /* decide_launch_accepted has something to do */
         bool has_shapes; /* the members that follow are set */
-        void *shapes[2];
-        uint32_t shape_uses[2];
+        void *shapes[DECIDE_CASE_SHAPES];
+        uint32_t shape_uses[DECIDE_CASE_SHAPES];
         uint32_t blamed;
     } internal;
+    struct { /* with change: the launch is to be moved, see place/move.h */
+        const struct place_partition *partition; /* NULL: not moved, and the rest is not set */
+        struct place_sides *sides;
+        CUstream stream;
+    } move;
 };
 
 /*
@@ -194,6 +212,9 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
  */
 bool decide_launch_refused(const struct decide_launch *launch, struct decide_verdict *verdict,
                            CUresult result);
+
+/* The launch could not be moved and is to be made with its other changes only. Launch path. */
+void decide_launch_not_moved(struct decide_verdict *verdict, enum report_reason reason);
 
 /*
  * What became of the launch that was made as it came after decide_launch_refused. When it failed
@@ -242,6 +263,13 @@ void decide_context_gone(CUcontext context);
  */
 
 /* What a program asked for when it created a stream. */
+/* Where a stream is to be made. */
+struct decide_stream_place {
+    const struct place_partition *partition; /* NULL: where the program wants it */
+    enum report_reason reason;               /* why not on the partition that a rule names */
+    uint32_t result;                         /* of the driver, with REFUSED_BY_DRIVER */
+};
+
 struct decide_stream_request {
     unsigned flags;
     int priority;        /* 0 where the call has none */
@@ -249,6 +277,7 @@ struct decide_stream_request {
     bool green; /* by cuGreenCtxStreamCreate: on that context's device, not the current one */
     const char *library;
     enum decide_layer layer;
+    struct decide_stream_place place; /* for decide_stream_created: what became of it */
 };
 
 /* A stream was created: finds its rule, makes the settings, enters it. Queries the current device;
@@ -262,6 +291,20 @@ void decide_stream_created(CUstream stream, const struct decide_stream_request *
  * stream then has is asked of the driver by decide_stream_created, to be called in the same thread.
  */
 int decide_stream_priority(const struct decide_stream_request *request);
+
+/*
+ * The partition to create a stream on, when a stream rule names one: by place_partition_stream,
+ * with decide_stream_priority's priority and always non-blocking. Should that fail, the stream is
+ * to be created as the program asked, and place says so with REFUSED_BY_DRIVER. To be called before
+ * decide_stream_created in the same thread. Asks for the current context and device; may make the
+ * device's partitions.
+ */
+struct decide_stream_place decide_stream_place(const struct decide_stream_request *request);
+
+/* What a program that asks about a stream made on a partition is to be told: what it would have
+ * been told of the stream that it asked for. False: nothing of ours. Any of the pointers may be
+ * NULL. */
+bool decide_stream_asked(CUstream stream, CUcontext *context, unsigned *flags, int *device);
 
 /* Before cuStreamDestroy. */
 void decide_stream_gone(CUstream stream);

@@ -10,6 +10,7 @@
 #include "decide/prepared.h"
 #include "decide/start.h"
 #include "decide/stream.h"
+#include "decide/stream_rules.h"
 
 struct handle_map decide_functions = HANDLE_MAP_INITIALISER(struct decide_function);
 
@@ -143,7 +144,7 @@ void decide_function_of_kernel(CUfunction function, CUkernel kernel)
 static bool may_pass(const struct decide_variant *variant, bool symbol)
 {
     return !symbol && variant->any_library && variant->plan->count == 0 &&
-           !decide_stream_merges_exist();
+           !decide_stream_merges_exist() && !decide_stream_needs.partitions;
 }
 
 static uint32_t cell_of_nothing(struct decide_variant *variant)
@@ -238,7 +239,7 @@ struct decide_known decide_function_meet(void *function, const char *library, bo
 /* Under the lock, and only a function that has an entry: what ends the entry takes it out again. */
 void decide_function_prepare(void *function, struct decide_variant *variant)
 {
-    if (decide_start_state.merges)
+    if (decide_start_state.merges || decide_start_state.places)
         return;
     handle_map_lock(&decide_functions);
     struct decide_function *entry = entry_of(function);

@@ -8,11 +8,13 @@
 #include "decide/cluster.h"
 #include "decide/device.h"
 #include "decide/function.h"
+#include "decide/placement.h"
 #include "decide/prepared.h"
 #include "decide/recipe.h"
 #include "decide/settle.h"
 #include "decide/start.h"
 #include "decide/stream.h"
+#include "decide/stream_registry.h"
 
 /* ---- What the rules are asked about ---------------------------------------------------------- */
 
@@ -54,13 +56,15 @@ static __attribute__((noinline)) const struct decide_resolution *resolve(struct 
         .captured = at->in_graph,
         .device = -1,
     };
-    if (!node &&
-        (merges || (plan->needs & (DECIDE_NEED_STREAM | DECIDE_NEED_ORDER | DECIDE_NEED_DEVICE))))
+    if (!node && (merges || decide_start_state.places ||
+                  (plan->needs & (DECIDE_NEED_STREAM | DECIDE_NEED_ORDER | DECIDE_NEED_DEVICE))))
         asked.stream = at->stream = stream_of(at->launch);
     if (plan->needs & (DECIDE_NEED_DEVICE | DECIDE_NEED_ORDER))
         asked.device = device_of(at);
     if (merges && at->stream->profile->merges)
         profile = at->stream->profile;
+    else if (at->stream && at->stream->partition)
+        profile = at->stream->profile->placement;
     return decide_resolve(plan, &asked, profile);
 }
 
@@ -68,7 +72,7 @@ static __attribute__((noinline)) const struct decide_resolution *resolve(struct 
 static void look_around(struct decide_case *at, bool node)
 {
     const struct decide_resolution *resolution = at->resolution;
-    if (!at->stream && !node && resolution->keeps)
+    if (!at->stream && !node && (resolution->keeps || resolution->places))
         at->stream = stream_of(at->launch);
     if (!resolution->by_device)
         return;
@@ -95,9 +99,11 @@ static void remember(const struct decide_case *at, const struct decide_cell *cel
 {
     verdict->internal.variant = at->variant;
     verdict->internal.cell = cell;
-    verdict->internal.remember = at->shapes[0] || at->shapes[1] || verdict->output_index[0] >= 0;
+    verdict->internal.remember = at->shapes[DECIDE_SHAPE_OF_CLUSTER] ||
+                                 at->shapes[DECIDE_SHAPE_OF_PREFERRED] ||
+                                 at->shapes[DECIDE_SHAPE_OF_PLACE] || verdict->output_index[0] >= 0;
     verdict->internal.has_shapes = true;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < DECIDE_CASE_SHAPES; i++) {
         verdict->internal.shapes[i] = at->shapes[i];
         verdict->internal.shape_uses[i] = at->shape_uses[i];
     }
@@ -107,7 +113,7 @@ static void settle(struct decide_case *at, struct decide_verdict *verdict)
 {
     decide_settle_scan(at);
     decide_settle(at);
-    verdict->change = (at->set | at->removed) != 0;
+    verdict->change = (at->set | at->removed) != 0 || at->move;
     if (verdict->change && at->observe) {
         overrule(&at->results, REPORT_OUTCOME_APPLIED,
                  DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_OBSERVE));
@@ -118,6 +124,8 @@ static void settle(struct decide_case *at, struct decide_verdict *verdict)
                  DECIDE_REFUSED(REPORT_REASON_TOO_MANY_ATTRIBUTES));
         verdict->change = false;
     }
+    if (verdict->change)
+        decide_placement_finish(at, verdict);
     const struct decide_cell *cell =
         decide_kernel_cell(at->variant, at->resolution, &at->results, at->from_stream, at->detail);
     verdict->cell = cell->number;
@@ -158,6 +166,7 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     at.resolution =
         mode == POLICY_MODE_OFF || broken ? decide_resolution_none() : resolve(&at, node);
     look_around(&at, node);
+    verdict->move.partition = NULL;
     if (mode == POLICY_MODE_ENFORCE && !broken) {
         const struct decide_recipe *recipe = decide_recipe_of(&at);
         if (recipe)
@@ -242,6 +251,13 @@ static __attribute__((noinline)) void launch_for_library(const struct decide_lau
         decide_launch_in_full(launch, verdict);
 }
 
+static bool on_partition(const struct decide_launch *launch)
+{
+    const struct decide_stream *stream =
+        handle_map_find(&decide_streams, decide_stream_key(launch->config->hStream));
+    return stream && stream->partition;
+}
+
 /*
  * The short way, for most launches: the control word is as at the start (so no stream captures),
  * the function is known, and so is the outcome. Every other way is a tail call, so this one needs
@@ -261,7 +277,8 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     }
     struct decide_known known = decide_function_read(entry, launch->function);
     if (__builtin_expect(!known.variant, 0) ||
-        (decide_start_state.merges && names_default_stream(launch)))
+        (decide_start_state.merges && names_default_stream(launch)) ||
+        (decide_start_state.places && on_partition(launch)))
         decide_launch_in_full(launch, verdict);
     else if (known.variant->any_library) {
         if (__builtin_expect(decide_prepared_is_free(launch->function), 0))
@@ -299,6 +316,20 @@ enum {
     MEM_SYNC = 1 << POLICY_SETTING_MEM_SYNC_DOMAIN | 1 << POLICY_SETTING_MEM_SYNC_DOMAIN_MAP,
 };
 
+/* Settings whose refusal is remembered with a shape. */
+static const uint32_t of_shapes[DECIDE_CASE_SHAPES] = {
+    [DECIDE_SHAPE_OF_CLUSTER] = CLUSTERS,
+    [DECIDE_SHAPE_OF_PREFERRED] = CLUSTERS,
+    [DECIDE_SHAPE_OF_PLACE] = 1u << POLICY_SETTING_PARTITION,
+};
+
+static uint32_t by_shape(const struct decide_verdict *verdict)
+{
+    const uint32_t place = of_shapes[DECIDE_SHAPE_OF_PLACE];
+    bool kept = verdict->internal.has_shapes && verdict->internal.shapes[DECIDE_SHAPE_OF_PLACE];
+    return CLUSTERS | (kept ? place : 0);
+}
+
 static uint32_t applied_of(const union decide_results *results)
 {
     uint32_t applied = 0;
@@ -311,17 +342,19 @@ static uint32_t applied_of(const union decide_results *results)
 /*
  * Which of the settings made is to blame. Errors 701, 720 and 912 are what clusters cause. An
  * attribute that the driver does not know gives error 1, so with that a cluster, which was checked,
- * comes after the hints; memory-sync settings, which were checked against the device, come last.
+ * and a partition come after the hints; memory-sync settings, which were checked against the
+ * device, come last.
  */
 static uint32_t blame(uint32_t applied, CUresult result)
 {
-    uint32_t hints = applied & ~(uint32_t)(CLUSTERS | MEM_SYNC);
+    const uint32_t place = applied & 1u << POLICY_SETTING_PARTITION;
+    uint32_t hints = applied & ~(uint32_t)(CLUSTERS | MEM_SYNC | place);
     bool unknown =
         (int)result == CUDA_RESULT_INVALID_VALUE || (int)result == CUDA_RESULT_NOT_SUPPORTED;
     if (unknown && hints)
         return hints;
-    if (applied & CLUSTERS)
-        return applied & CLUSTERS;
+    if (applied & (CLUSTERS | place))
+        return applied & (CLUSTERS | place);
     return hints ? hints : applied;
 }
 
@@ -334,6 +367,22 @@ static void blame_variant(struct decide_variant *variant, uint32_t settings, CUr
     atomic_store(&variant->plain, NULL);
 }
 
+void decide_launch_not_moved(struct decide_verdict *verdict, enum report_reason reason)
+{
+    const struct decide_cell *cell = verdict->internal.cell;
+    union decide_results results = cell->results;
+    verdict->move.partition = NULL;
+    verdict->internal.shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
+    if (!cell->resolution) /* cell 0, which tells nothing apart */
+        return;
+    if (results.of[POLICY_SETTING_PARTITION] == DECIDE_APPLIED)
+        results.of[POLICY_SETTING_PARTITION] = DECIDE_REFUSED(reason);
+    cell = decide_kernel_cell(verdict->internal.variant, cell->resolution, &results,
+                              cell->from_stream, cell->detail);
+    verdict->internal.cell = cell;
+    verdict->cell = cell->number;
+}
+
 bool decide_launch_refused(const struct decide_launch *launch, struct decide_verdict *verdict,
                            CUresult result)
 {
@@ -344,11 +393,11 @@ bool decide_launch_refused(const struct decide_launch *launch, struct decide_ver
     const struct decide_cell *cell = verdict->internal.cell;
     union decide_results results = cell->results;
     uint32_t blamed = blame(applied_of(&results), result);
-    for (unsigned i = 0; i < 2; i++)
-        if ((blamed & CLUSTERS) && verdict->internal.has_shapes)
+    for (unsigned i = 0; i < DECIDE_CASE_SHAPES; i++)
+        if ((blamed & of_shapes[i]) && verdict->internal.has_shapes)
             decide_shape_refused(verdict->internal.shapes[i], verdict->internal.shape_uses[i],
                                  (uint32_t)result);
-    blame_variant(variant, blamed & ~(uint32_t)CLUSTERS, result);
+    blame_variant(variant, blamed & ~by_shape(verdict), result);
     verdict->internal.blamed = blamed;
     overrule(&results, REPORT_OUTCOME_APPLIED,
              DECIDE_RESULT(REPORT_OUTCOME_REFUSED, REPORT_REASON_REFUSED_BY_DRIVER));
@@ -367,10 +416,10 @@ void decide_launch_repeated(const struct decide_launch *launch, struct decide_ve
         return;
     struct decide_variant *variant = verdict->internal.variant;
     uint32_t blamed = verdict->internal.blamed;
-    for (unsigned i = 0; i < 2; i++)
-        if ((blamed & CLUSTERS) && verdict->internal.has_shapes)
+    for (unsigned i = 0; i < DECIDE_CASE_SHAPES; i++)
+        if ((blamed & of_shapes[i]) && verdict->internal.has_shapes)
             decide_shape_not_refused(verdict->internal.shapes[i], verdict->internal.shape_uses[i]);
-    blamed &= ~(uint32_t)CLUSTERS;
+    blamed &= ~by_shape(verdict);
     if (!blamed)
         return;
     atomic_fetch_and(&variant->refused, ~blamed);
@@ -380,7 +429,7 @@ void decide_launch_repeated(const struct decide_launch *launch, struct decide_ve
 
 void decide_launch_remember(const struct decide_launch *launch, struct decide_verdict *verdict)
 {
-    for (unsigned i = 0; i < 2 && verdict->internal.has_shapes; i++)
+    for (unsigned i = 0; i < DECIDE_CASE_SHAPES && verdict->internal.has_shapes; i++)
         if (verdict->internal.shapes[i])
             decide_shape_accepted(verdict->internal.shapes[i], verdict->internal.shape_uses[i]);
     decide_attributes_copy_back(launch, verdict);

@@ -151,7 +151,8 @@ static bool write(struct decide_recipe *recipe, struct decide_case *at)
     static const struct cuda_launch_attribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
                                                              .value = {.number = 1}};
     const struct decide_resolution *resolution = at->resolution;
-    if (resolution->kernel_settings & resolution->stream_settings)
+    if ((resolution->kernel_settings & resolution->stream_settings) || resolution->places ||
+        (resolution->stream_settings >> POLICY_SETTING_PARTITION & 1))
         return false;
     at->detail = 0;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {

@@ -148,12 +148,14 @@ decide_recipe_finish(const struct decide_recipe *recipe, const struct decide_cel
     verdict->config.attrs = pointer.theirs;
     verdict->config.numAttrs = count;
     verdict->output_index[0] = -1;
+    verdict->move.partition = NULL;
     verdict->internal.variant = variant;
     verdict->internal.cell = cell;
     verdict->internal.remember = false; /* a cluster was accepted before */
     verdict->internal.has_shapes = recipe->cluster;
     if (recipe->cluster)
-        verdict->internal.shapes[1] = NULL;
+        verdict->internal.shapes[DECIDE_SHAPE_OF_PREFERRED] =
+            verdict->internal.shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
 }
 
 /* Makes the lock anew. No other thread may exist. */

@@ -20,9 +20,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Serves when memory is short. */
 static const struct decide_resolution nothing = {
     .picks = {REPORT_RULE_NONE, REPORT_RULE_NONE, REPORT_RULE_NONE, REPORT_RULE_NONE,
-              REPORT_RULE_NONE, REPORT_RULE_NONE},
+              REPORT_RULE_NONE, REPORT_RULE_NONE, REPORT_RULE_NONE},
 };
-_Static_assert(POLICY_GROUP_COUNT == 6, "nothing is picked for any group");
+_Static_assert(POLICY_GROUP_COUNT == 7, "nothing is picked for any group");
 
 const struct decide_resolution *decide_resolution_none(void)
 {
@@ -122,6 +122,8 @@ static void choose(struct decide_choice *choice, enum policy_setting setting,
     choice->rule = rule->index;
     choice->graph_nodes = rule->graph_nodes;
     choice->unsafe_cluster = rule->unsafe_cluster;
+    choice->unsafe_residency = rule->unsafe_residency;
+    choice->allow_legacy = rule->allow_legacy;
     if (value->action == POLICY_ACTION_SET)
         choice->attribute = decide_setting_attribute(setting, &value->value);
 }
@@ -139,6 +141,7 @@ static void fill_setting(struct decide_resolution *resolution, enum policy_setti
             choose(choice, setting, rule, value);
             resolution->kernel_settings |= 1u << setting;
             if (value->action == POLICY_ACTION_SET) {
+                resolution->places |= setting == POLICY_SETTING_PARTITION;
                 resolution->keeps |=
                     value->when_set == POLICY_WHEN_SET_KEEP && decide_settings[setting].on_streams;
                 resolution->by_device |= decide_settings[setting].by_device;

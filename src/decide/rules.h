@@ -47,7 +47,7 @@ struct decide_rule {
 struct decide_choice {
     const struct policy_setting_value *value; /* NULL: no kernel rule has it */
     uint16_t rule;                            /* index into policy.rules, or REPORT_RULE_NONE */
-    bool graph_nodes, unsafe_cluster;
+    bool graph_nodes, unsafe_cluster, unsafe_residency, allow_legacy;
     struct cuda_launch_attribute attribute; /* of a value that is set */
 };
 
@@ -59,6 +59,7 @@ struct decide_resolution {
     uint32_t stream_settings; /* and by the profile */
     bool keeps;               /* some choice leaves what the program set on the stream */
     bool by_device;           /* some choice depends on what the device can */
+    bool places;              /* a kernel rule chose a partition */
     struct decide_choice choices[POLICY_SETTING_COUNT];
     struct decide_choice stream_choices[POLICY_SETTING_COUNT];
     struct decide_resolution *next;

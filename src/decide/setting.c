@@ -56,6 +56,8 @@ const struct decide_setting decide_settings[POLICY_SETTING_COUNT] = {
          .size = 4,
          .runtime_layer = true,
          .driver_version = 11080},
+    /* No attribute: by where the launch or stream goes. cuGreenCtxStreamCreate came with 12.5. */
+    [POLICY_SETTING_PARTITION] = {.driver_version = 12050},
 };
 
 _Atomic uint32_t decide_settings_answer;

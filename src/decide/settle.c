@@ -2,6 +2,7 @@
 #include "decide/settle.h"
 
 #include "decide/cluster.h"
+#include "decide/placement.h"
 #include "decide/setting.h"
 #include "decide/stream.h"
 
@@ -79,6 +80,7 @@ static struct decide_cluster_question question_of(const struct decide_case *at,
         .y = y,
         .z = z,
         .cooperative = cooperative(at),
+        .partition = at->target,
         .in_graph = at->in_graph,
         .observe = at->observe,
     };
@@ -94,7 +96,8 @@ static uint8_t ask_shape(struct decide_case *at, const struct decide_cluster_que
         at->detail = answer.result;
     if (answer.reason != REPORT_REASON_NONE)
         return DECIDE_REFUSED(answer.reason);
-    unsigned which = question->purpose == DECIDE_SHAPE_PREFERRED;
+    unsigned which = question->purpose == DECIDE_SHAPE_PREFERRED ? DECIDE_SHAPE_OF_PREFERRED
+                                                                 : DECIDE_SHAPE_OF_CLUSTER;
     at->shapes[which] = answer.shape;
     at->shape_uses[which] = answer.use;
     return DECIDE_APPLIED;
@@ -117,7 +120,7 @@ static uint8_t set_cluster(struct decide_case *at, const struct decide_choice *c
     struct decide_cluster_question question = question_of(
         at, DECIDE_SHAPE_CLUSTER, value->cluster_dim.x, value->cluster_dim.y, value->cluster_dim.z);
     uint8_t result = ask_shape(at, &question);
-    if (result == DECIDE_APPLIED)
+    if (result == DECIDE_APPLIED && !at->target)
         atomic_store_explicit(&at->variant->recent_shape, at->shapes[0], memory_order_release);
     return result;
 }
@@ -249,6 +252,8 @@ static uint8_t settle_removal(struct decide_case *at, enum policy_setting settin
 static uint8_t settle_kernel(struct decide_case *at, enum policy_setting setting)
 {
     const struct decide_choice *choice = &at->resolution->choices[setting];
+    if (setting == POLICY_SETTING_PARTITION)
+        return decide_placement_settle(at, choice);
     switch (choice->value->action) {
     case POLICY_ACTION_SET:
         return settle_set(at, setting, choice);
@@ -286,6 +291,8 @@ static uint8_t settle_stream(struct decide_case *at, enum policy_setting setting
     const struct decide_setting *about = &decide_settings[setting];
     if (merged->result.outcome != REPORT_OUTCOME_APPLIED)
         return DECIDE_RESULT(merged->result.outcome, merged->result.reason);
+    if (setting == POLICY_SETTING_PARTITION)
+        return decide_placement_settle_stream(at, choice);
     const struct cuda_launch_attribute *own = decide_case_own(at, about->attribute);
     if (own && !(at->removed >> about->attribute & 1))
         return decide_setting_same(about, own, &choice->attribute)
@@ -309,7 +316,9 @@ void decide_settle(struct decide_case *at)
     const struct decide_resolution *resolution = at->resolution;
     at->results.words[0] = at->results.words[1] = 0;
     at->from_stream = at->set = at->removed = at->detail = 0;
-    at->shapes[0] = at->shapes[1] = NULL;
+    for (unsigned i = 0; i < DECIDE_CASE_SHAPES; i++)
+        at->shapes[i] = NULL;
+    decide_placement_begin(at);
     /* In the order of the settings, so that the preferred cluster finds the cluster decided. */
     for (uint32_t left = resolution->kernel_settings; left; left &= left - 1) {
         unsigned setting = (unsigned)__builtin_ctz(left);
@@ -317,6 +326,8 @@ void decide_settle(struct decide_case *at)
     }
     for (uint32_t left = resolution->stream_settings & ~at->set; left; left &= left - 1) {
         unsigned setting = (unsigned)__builtin_ctz(left);
+        if (setting == POLICY_SETTING_PARTITION && at->results.of[setting] != 0)
+            continue;
         uint8_t result = settle_stream(at, setting);
         if (at->results.of[setting] == 0) {
             at->results.of[setting] = result;

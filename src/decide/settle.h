@@ -41,8 +41,14 @@ struct decide_case {
     uint32_t set;         /* 1 << enum policy_setting: replaced or appended */
     uint32_t removed;     /* 1 << launch attribute id */
     uint32_t detail;      /* error code behind a REFUSED_BY_DRIVER */
-    struct decide_shape *shapes[2];
-    uint32_t shape_uses[2];
+    struct decide_shape *shapes[DECIDE_CASE_SHAPES];
+    uint32_t shape_uses[DECIDE_CASE_SHAPES];
+
+    /* Where the launch will run: a partition, or NULL for where it came; why a rule's cannot be
+     * had. */
+    const struct place_partition *target;
+    enum report_reason target_reason;
+    const struct place_partition *move; /* where it is to be moved, NULL: nowhere */
 };
 
 /* Why a kernel rule's value cannot be made, as far as neither the launch's own attributes nor its

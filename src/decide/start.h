@@ -8,6 +8,7 @@
 
 struct decide_start_state {
     bool merges; /* decide_stream_merges_exist() */
+    bool places; /* a rule for created streams names a partition */
 };
 
 extern struct decide_start_state decide_start_state __attribute__((visibility("hidden")));

@@ -5,6 +5,9 @@
 
 #include "decide/capture.h"
 #include "decide/device.h"
+#include "decide/placement.h"
+#include "decide/rules.h"
+#include "decide/setting.h"
 #include "decide/stream_default.h"
 #include "decide/stream_registry.h"
 #include "decide/stream_rules.h"
@@ -91,6 +94,82 @@ int decide_stream_priority(const struct decide_stream_request *request)
     return value->value.priority;
 }
 
+/* ---- Partitions --------------------------------------------------------------------------------
+ */
+
+static enum report_reason place_for(const struct decide_stream_request *request,
+                                    const struct policy_setting_value *value,
+                                    const struct policy_rule *rule, int device,
+                                    const struct place_partition **partition)
+{
+    CUcontext context;
+    enum report_reason reason;
+    if (request->layer == DECIDE_LAYER_RUNTIME)
+        return REPORT_REASON_RUNTIME_LAYER;
+    if (decide_settings_too_new() >> POLICY_SETTING_PARTITION & 1)
+        return REPORT_REASON_DRIVER_TOO_OLD;
+    if (request->green) /* a place of the program's own */
+        return REPORT_REASON_OTHER_CONTEXT;
+    if (!(request->flags & CU_STREAM_NON_BLOCKING) && !rule->allow_blocking)
+        return REPORT_REASON_BLOCKING_STREAM;
+    reason = decide_placement_partition(device, value, partition);
+    if (reason != REPORT_REASON_NONE)
+        return reason;
+    if (!cuda_driver.cuCtxGetCurrent || cuda_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+        context != place_primary_context(device))
+        return REPORT_REASON_OTHER_CONTEXT;
+    return REPORT_REASON_NONE;
+}
+
+struct decide_stream_place decide_stream_place(const struct decide_stream_request *request)
+{
+    struct decide_stream_place place = {0};
+    if (!decide_stream_needs.partitions || decide_stream_mode() == POLICY_MODE_OFF)
+        return place;
+    int device = decide_device_current();
+    struct decide_stream_facts facts = facts_of(request, device, draw_index(device));
+    const struct decide_stream_profile *profile = decide_stream_rules_match(&facts);
+    const struct decide_stream_setting *setting = &profile->settings[POLICY_SETTING_PARTITION];
+    if (!setting->value)
+        return place;
+    place.reason =
+        place_for(request, setting->value, decide_rules_policy_rule(setting->result.rule), device,
+                  &place.partition);
+    if (place.reason != REPORT_REASON_NONE || decide_stream_mode() != POLICY_MODE_ENFORCE)
+        place.partition = NULL;
+    return place;
+}
+
+static void judge_place(const struct decide_stream_request *request, struct report_result *result)
+{
+    const struct decide_stream_place *place = &request->place;
+    if (result->outcome != REPORT_OUTCOME_APPLIED || place->partition)
+        return;
+    if (place->reason != REPORT_REASON_NONE) {
+        result->outcome = REPORT_OUTCOME_REFUSED;
+        result->reason = (uint8_t)place->reason;
+    } else {
+        result->reason = REPORT_REASON_OBSERVE;
+    }
+}
+
+bool decide_stream_asked(CUstream stream, CUcontext *context, unsigned *flags, int *device)
+{
+    const struct decide_stream *entry;
+    if (!decide_stream_needs.partitions)
+        return false;
+    entry = handle_map_find(&decide_streams, decide_stream_key(stream));
+    if (!entry || !entry->partition)
+        return false;
+    if (context)
+        *context = entry->context;
+    if (flags)
+        *flags = entry->flags;
+    if (device)
+        *device = entry->device;
+    return true;
+}
+
 /* A green context's stream need not be on the current device. */
 static int device_of_new(CUstream stream, const struct decide_stream_request *request)
 {
@@ -160,13 +239,18 @@ void decide_stream_created(CUstream stream, const struct decide_stream_request *
         values.program[slot] = decide_stream_default_word(slot);
     values.program[DECIDE_STREAM_SLOT_PRIORITY] = (uint32_t)values.priority;
     values.injected = decide_stream_settings_make(stream, values.profile, request, results);
+    values.partition = request->place.partition;
+    judge_place(request, &results[POLICY_SETTING_PARTITION]);
     enter(&values, stream);
     report_created(&values, values.profile, results);
 }
 
 void decide_stream_gone(CUstream stream)
 {
+    struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
     decide_capture_stream_gone(stream);
+    if (entry)
+        place_sides_end(&entry->sides);
     handle_map_lock(&decide_streams);
     handle_map_remove(&decide_streams, decide_stream_key(stream));
     handle_map_unlock(&decide_streams);
@@ -179,9 +263,11 @@ void decide_stream_context_gone(CUcontext context)
     size_t position = 0;
     struct decide_stream *entry;
     while ((entry = handle_map_next(&decide_streams, &position)))
-        if (!context || entry->context == context)
+        if (!context || entry->context == context) {
+            place_sides_end(&entry->sides);
             handle_map_remove(&decide_streams,
                               atomic_load_explicit(&entry->base.handle, memory_order_relaxed));
+        }
     handle_map_unlock(&decide_streams);
 }
 

@@ -22,6 +22,8 @@
 
 #include "decide/decide.h"
 #include "decide/handle_map.h"
+#include "place/move.h"
+#include "place/partition.h"
 #include "policy/policy.h"
 #include "report/report.h"
 
@@ -59,6 +61,8 @@ struct decide_stream_profile {
     uint16_t rule_count;   /* stream rules that the stream matched, in file order, */
     const uint16_t *rules; /* by index into policy.rules */
     struct decide_stream_setting settings[POLICY_SETTING_COUNT];
+    /* The partition alone, for launches on streams that are there; NULL: no rule names one. */
+    const struct decide_stream_profile *placement;
     struct decide_stream_profile *next; /* of the list of all */
 };
 
@@ -73,8 +77,11 @@ struct decide_stream {
     int64_t index;       /* order of creation on its device, from 0; -1: not known */
     int device;          /* ordinal; -1: not known, or not asked since no stream rule needs it */
     int priority;        /* asked for by the program; 0 where it did not ask */
-    unsigned flags;      /* as at the creation */
-    uint8_t kind;        /* enum decide_stream_kind */
+    unsigned flags;      /* asked for at the creation */
+    /* The partition that the stream was made on; NULL: where the program wanted it. */
+    const struct place_partition *partition;
+    struct place_sides sides; /* of launches that are moved elsewhere */
+    uint8_t kind;             /* enum decide_stream_kind */
     bool priority_given;
     _Atomic uint32_t own; /* see decide_stream_own */
     /* Under the registry's lock, by enum decide_stream_slot: what the program itself wants (what it

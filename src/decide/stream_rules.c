@@ -59,6 +59,7 @@ static bool depends_on_device(const struct policy_rule *rule)
         if (rule->settings[setting].action != POLICY_ACTION_SET)
             continue;
         if (policy_setting_group(setting) == POLICY_GROUP_MEM_SYNC ||
+            setting == POLICY_SETTING_PARTITION ||
             rule->settings[setting].when_set == POLICY_WHEN_SET_KEEP)
             return true;
     }
@@ -85,6 +86,9 @@ static void note_needs(const struct policy_rule *rule)
     decide_stream_needs.priority |=
         (kinds & POLICY_STREAM_KIND_CREATED) &&
         rule->settings[POLICY_SETTING_PRIORITY].action == POLICY_ACTION_SET;
+    decide_stream_needs.partitions |=
+        (kinds & POLICY_STREAM_KIND_CREATED) &&
+        rule->settings[POLICY_SETTING_PARTITION].action == POLICY_ACTION_SET;
 }
 
 static bool reserve_active(size_t count)
@@ -187,7 +191,8 @@ static void take_setting(struct decide_stream_setting *setting, const struct pol
                          enum policy_setting which, int device)
 {
     const struct policy_setting_value *value = &rule->settings[which];
-    if (value->action == POLICY_ACTION_ABSENT || !decide_settings[which].on_streams)
+    if (value->action == POLICY_ACTION_ABSENT ||
+        (!decide_settings[which].on_streams && which != POLICY_SETTING_PARTITION))
         return;
     setting->result.rule = rule->index;
     if (value->action != POLICY_ACTION_SET) {
@@ -252,6 +257,18 @@ static bool same_profile(const struct decide_stream_profile *a,
     return true;
 }
 
+/* Locked. NULL when memory is short. */
+static const struct decide_stream_profile *placement_of(const struct decide_stream_profile *profile)
+{
+    struct decide_stream_profile *placement = malloc(sizeof *placement);
+    if (!placement)
+        return NULL;
+    *placement = decide_stream_no_profile;
+    placement->number = ++profile_numbers;
+    placement->settings[POLICY_SETTING_PARTITION] = profile->settings[POLICY_SETTING_PARTITION];
+    return placement;
+}
+
 /* The profile like this one, made when it is the first. Locked. */
 static const struct decide_stream_profile *intern(const struct decide_stream_profile *profile)
 {
@@ -267,6 +284,7 @@ static const struct decide_stream_profile *intern(const struct decide_stream_pro
     kept->rules = rules;
     kept->number = ++profile_numbers;
     kept->next = profiles;
+    kept->placement = profile->settings[POLICY_SETTING_PARTITION].value ? placement_of(kept) : NULL;
     profiles = kept;
     return kept;
 }

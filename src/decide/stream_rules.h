@@ -24,8 +24,9 @@ struct decide_stream_facts {
 
 /* What the rules of the policy need to know. Written at the start, constant afterwards. */
 struct decide_stream_needs {
-    bool priority; /* some rule for created streams sets a priority */
-    bool merges;   /* some rule for default streams has a setting */
+    bool priority;   /* some rule for created streams sets a priority */
+    bool merges;     /* some rule for default streams has a setting */
+    bool partitions; /* some rule for created streams names a partition */
     struct {
         bool ruled; /* some rule matches streams of this kind */
         bool device, library;

@@ -42,11 +42,12 @@ struct place_move {
 
 /*
  * Fork. stream: the program's, with its default streams by their own handles. sides: of the stream.
- * A new side stream gets the stream's priority (cuStreamGetPriority, harmless in captures). capturing: the launch becomes a node. The primary context
- * of the partition's device is current. NONE: launch into move->side, then call place_move_end
- * whatever the launch's result. Else: nothing was changed, make the launch as it came.
- * At the first use by a stream or thread it locks, allocates and creates; afterwards it makes two
- * driver calls, cuEventRecord and cuStreamWaitEvent, and nothing else. Launch path.
+ * A new side stream gets the stream's priority (cuStreamGetPriority, harmless in captures).
+ * capturing: the launch becomes a node. The primary context of the partition's device is current.
+ * NONE: launch into move->side, then call place_move_end whatever the launch's result. Else:
+ * nothing was changed, make the launch as it came. At the first use by a stream or thread it locks,
+ * allocates and creates; afterwards it makes two driver calls, cuEventRecord and cuStreamWaitEvent,
+ * and nothing else. Launch path.
  */
 enum report_reason place_move_begin(struct place_move *move, struct place_sides *sides,
                                     CUstream stream, const struct place_partition *partition,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "place/split.h"
 #include "report/report.h"
 #include "report/template.h"
 
@@ -72,6 +73,19 @@ static void read_place(struct preload_configuration *configuration)
            sizeof configuration->report_path);
 }
 
+static void read_fake_domains(struct preload_configuration *configuration)
+{
+    const char *text = value_of("CUDAPOLICY_FAKE_LOCALITY_DOMAINS");
+    int domains = place_fake_domains_parse(text);
+
+    if (domains < 0)
+        complain(configuration,
+                 "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%s: a number of domains from 2 to %d", text,
+                 (int)PLACE_DOMAIN_LIMIT);
+    else
+        configuration->fake_domains = (unsigned)domains;
+}
+
 void preload_configuration_read(struct preload_configuration *configuration)
 {
     const char *mode = value_of("CUDAPOLICY_MODE");
@@ -96,6 +110,7 @@ void preload_configuration_read(struct preload_configuration *configuration)
         if (strcmp(strict, "1") != 0)
             complain(configuration, "CUDAPOLICY_STRICT=%s: 0 or 1", strict);
     }
+    read_fake_domains(configuration);
     read_place(configuration);
 }
 

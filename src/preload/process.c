@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "decide/decide.h"
+#include "place/partition.h"
 #include "policy/policy.h"
 #include "preload/configuration.h"
 #include "report/log.h"
@@ -83,6 +84,23 @@ static struct decide_process process_for_decisions(void)
     };
 }
 
+/* Rehearsal is not the real thing, and must not be taken for it. */
+static void start_decisions(void)
+{
+    const struct decide_process process = process_for_decisions();
+
+    place_start(policy, configuration.fake_domains, decide_partition_is_on);
+    decide_start(policy, &process, configuration.mode);
+    if (configuration.fake_domains == 0)
+        return;
+    report_log_once(REPORT_LOG_WARN,
+                    "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%u: equal parts of each device stand for "
+                    "locality domains; this is a rehearsal",
+                    configuration.fake_domains);
+    report_note("warning", "rehearsal: %u equal parts of each device stand for locality domains",
+                configuration.fake_domains);
+}
+
 static void start_report(void)
 {
     static const char *setting_names[POLICY_SETTING_COUNT];
@@ -120,21 +138,16 @@ static void start_report(void)
  */
 static void child_after_fork(void)
 {
-    struct decide_process process;
-
     preload_resolve_after_fork();
     preload_configuration_in_child(&configuration);
-    process = process_for_decisions();
     report_after_fork(configuration.report_path[0] != '\0' ? configuration.report_path : NULL);
-    decide_start(policy, &process, configuration.mode);
+    start_decisions();
     preload_facts_again();
     preload_configuration_facts(&configuration, policy);
 }
 
 static enum preload_state start(void)
 {
-    struct decide_process process;
-
     preload_configuration_read(&configuration);
     if (configuration.mode_given && configuration.mode == POLICY_MODE_OFF)
         return PRELOAD_PASSIVE;
@@ -157,8 +170,7 @@ static enum preload_state start(void)
         configuration.mode = policy->mode;
     start_report();
     decide_library_of = preload_library;
-    process = process_for_decisions();
-    decide_start(policy, &process, configuration.mode);
+    start_decisions();
     if (configuration.mode == POLICY_MODE_OBSERVE)
         report_gate_raise(); /* every launch is looked at, and stays so: nothing else is asked of it
                               */

@@ -3,6 +3,7 @@
 #include "preload/wrap.h"
 
 #include "decide/decide.h"
+#include "place/partition.h"
 
 static void count(const struct preload_slot *slot)
 {
@@ -94,7 +95,24 @@ static CUresult context_destroy(const struct preload_slot *slot, const void *cal
     (void)caller;
     count(slot);
     decide_context_gone(context);
+    place_context_gone(context);
     return real(context);
+}
+
+/* The partitions of the device are there before its first launch. */
+static CUresult primary_context_retain(const struct preload_slot *slot, const void *caller,
+                                       CUcontext *context, CUdevice device)
+{
+    CUresult (*real)(CUcontext *, CUdevice) = wrap_real(slot);
+    const CUresult result = real(context, device);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS) {
+        place_device_retained(device);
+        place_device_active(device);
+    }
+    return result;
 }
 
 static CUresult primary_context_reset(const struct preload_slot *slot, const void *caller,
@@ -105,6 +123,7 @@ static CUresult primary_context_reset(const struct preload_slot *slot, const voi
     (void)caller;
     count(slot);
     decide_context_gone(NULL);
+    place_device_resetting(device);
     return real(device);
 }
 
@@ -113,12 +132,14 @@ static CUresult primary_context_release(const struct preload_slot *slot, const v
                                         CUdevice device)
 {
     CUresult (*real)(CUdevice) = wrap_real(slot);
-    const CUresult result = real(device);
+    CUresult result;
     unsigned flags;
     int active = 1;
 
     (void)caller;
     count(slot);
+    place_device_releasing(device);
+    result = real(device);
     if (result == CUDA_SUCCESS && cuda_driver.cuDevicePrimaryCtxGetState != NULL &&
         cuda_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
         active == 0)

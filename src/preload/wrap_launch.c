@@ -68,6 +68,29 @@ static CUresult call_changed(const struct launch_call *call, const struct decide
                            call->extra);
 }
 
+/*
+ * The launch on a side stream, between what its own stream had before and what comes after. Where
+ * the way there cannot be made, nothing has happened yet and it stays on its own. A join that fails
+ * is the launch's failure: what the program launches next could overtake it.
+ */
+static CUresult call_moved(const struct launch_call *call, struct decide_verdict *verdict)
+{
+    struct place_move move;
+    CUresult result, joined;
+    const enum report_reason reason =
+        place_move_begin(&move, verdict->move.sides, verdict->move.stream, verdict->move.partition,
+                         verdict->kind == REPORT_LAUNCH_CAPTURED);
+
+    if (reason != REPORT_REASON_NONE) {
+        decide_launch_not_moved(verdict, reason);
+        return call_changed(call, verdict);
+    }
+    verdict->config.hStream = move.side;
+    result = call_changed(call, verdict);
+    joined = place_move_end(&move, result == CUDA_SUCCESS);
+    return result == CUDA_SUCCESS ? joined : result;
+}
+
 /* Decides, launches and counts. */
 static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
 {
@@ -82,7 +105,8 @@ static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
     if (!verdict.change) {
         result = call_original(call);
     } else {
-        result = call_changed(call, &verdict);
+        result = verdict.move.partition != NULL ? call_moved(call, &verdict)
+                                                : call_changed(call, &verdict);
         if (result == CUDA_SUCCESS) {
             decide_launch_accepted(&call->launch, &verdict);
         } else if (decide_launch_refused(&call->launch, &verdict, result)) {

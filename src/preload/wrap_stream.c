@@ -3,6 +3,7 @@
 #include "preload/wrap.h"
 
 #include "decide/decide.h"
+#include "place/partition.h"
 
 /* Which real function creates a stream, and what it needs besides what the program asked for. */
 struct creation {
@@ -11,6 +12,24 @@ struct creation {
     CUresult (*green)(CUstream *, void *, unsigned, int);
     void *green_context;
 };
+
+/* On the partition that a rule names; the driver may refuse that. */
+static bool create_on_partition(CUstream *stream, struct decide_stream_request *request,
+                                int priority)
+{
+    CUresult result;
+
+    request->place = decide_stream_place(request);
+    if (request->place.partition == NULL)
+        return false;
+    result = stream == NULL ? CUDA_ERROR_INVALID_VALUE
+                            : place_partition_stream(request->place.partition, priority, stream);
+    if (result == CUDA_SUCCESS)
+        return true;
+    request->place = (struct decide_stream_place){.reason = REPORT_REASON_REFUSED_BY_DRIVER,
+                                                  .result = (uint32_t)result};
+    return false;
+}
 
 static CUresult call_creation(const struct creation *creation, CUstream *stream, unsigned flags,
                               int priority, bool priority_given)
@@ -28,11 +47,11 @@ static CUresult create(const struct preload_slot *slot, const void *caller, CUst
                        unsigned flags, int priority, bool priority_given,
                        const struct creation *creation)
 {
-    const struct decide_stream_request request = {.flags = flags,
-                                                  .priority = priority,
-                                                  .priority_given = priority_given,
-                                                  .green = creation->green != NULL,
-                                                  .library = preload_library(caller)};
+    struct decide_stream_request request = {.flags = flags,
+                                            .priority = priority,
+                                            .priority_given = priority_given,
+                                            .green = creation->green != NULL,
+                                            .library = preload_library(caller)};
     CUresult result;
     int wanted;
 
@@ -40,6 +59,10 @@ static CUresult create(const struct preload_slot *slot, const void *caller, CUst
     preload_driver_calls++;
     preload_gather_facts();
     wanted = decide_stream_priority(&request);
+    if (create_on_partition(stream, &request, wanted)) {
+        decide_stream_created(*stream, &request);
+        return CUDA_SUCCESS;
+    }
     if (creation->green == NULL && creation->with_priority == NULL)
         wanted = priority; /* a driver that has no call for it */
     result = call_creation(creation, stream, flags, wanted, priority_given || wanted != priority);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decide/placement.h"
+
+#include "decide/cluster.h"
+#include "decide/device.h"
+#include "decide/setting.h"
+#include "decide/stream.h"
+#include "decide/stream_default.h"
+#include "place/move.h"
+#include "place/partition.h"
+
+/* Side streams of the default streams: a legacy stream is its device's, a per-thread stream its
+ * thread's (and device's, which the partition tells). */
+static struct place_sides legacy_sides[DECIDE_DEVICE_LIMIT];
+static _Thread_local struct place_sides thread_sides __attribute__((tls_model("initial-exec")));
+
+/* Attributes by which work after the launch may begin before the launch ends: the join would come
+ * too late for them. And the one that ties a node to the graph that the launch is captured into. */
+static const uint32_t unmovable = 1u << CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION |
+                                  1u << CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT |
+                                  1u << CUDA_ATTRIBUTE_LAUNCH_COMPLETION_EVENT |
+                                  1u << CUDA_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+
+void decide_placement_start(void)
+{
+    for (int device = 0; device < DECIDE_DEVICE_LIMIT; device++)
+        atomic_store(&legacy_sides[device].first, NULL);
+    atomic_store(&thread_sides.first, NULL);
+}
+
+bool decide_partition_is_on(const struct policy_partition *partition, int device)
+{
+    return partition->device.count == 0 || decide_device_is(&partition->device, device);
+}
+
+enum report_reason decide_placement_partition(int device, const struct policy_setting_value *value,
+                                              const struct place_partition **partition)
+{
+    *partition = NULL;
+    if (device < 0)
+        return REPORT_REASON_DEVICE_UNKNOWN;
+    place_device_active(device);
+    const struct place_partition *found = place_partition_find(device, value->value.partition);
+    uint32_t reason = atomic_load_explicit(&found->reason, memory_order_acquire);
+    if (reason == REPORT_REASON_NONE)
+        *partition = found;
+    return (enum report_reason)reason;
+}
+
+/* ---- The stream of the launch ------------------------------------------------------------------
+ */
+
+static bool is_default(const struct decide_stream *stream)
+{
+    return stream->kind == DECIDE_STREAM_LEGACY || stream->kind == DECIDE_STREAM_PER_THREAD;
+}
+
+static int device_of(const struct decide_stream *stream)
+{
+    return stream->device >= 0 ? stream->device : decide_device_current();
+}
+
+/* Events and side streams belong to the primary context, and so must the stream. */
+static bool in_primary_context(const struct decide_stream *stream, int device)
+{
+    CUcontext primary = place_primary_context(device), context = stream->context;
+    if (!primary)
+        return false;
+    if (is_default(stream) &&
+        (!cuda_driver.cuCtxGetCurrent || cuda_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS))
+        return false;
+    return context == primary;
+}
+
+static bool has_unmovable(const struct decide_case *at)
+{
+    for (uint32_t left = at->present & unmovable & ~at->removed; left; left &= left - 1) {
+        unsigned id = (unsigned)__builtin_ctz(left);
+        const struct cuda_launch_attribute *own = decide_case_own(at, id);
+        if (id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION || own->value.number != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Why the launch cannot be moved from its stream, wherever to. */
+static enum report_reason check_stream(const struct decide_case *at, int device, bool allow_legacy)
+{
+    const struct decide_stream *stream = at->stream;
+    if (!stream || (stream->kind == DECIDE_STREAM_UNKNOWN && !stream->context))
+        return REPORT_REASON_STREAM_UNKNOWN;
+    if (stream->kind == DECIDE_STREAM_LEGACY && !allow_legacy)
+        return REPORT_REASON_LEGACY_STREAM;
+    if (!in_primary_context(stream, device))
+        return REPORT_REASON_OTHER_CONTEXT;
+    return REPORT_REASON_NONE;
+}
+
+/* ---- The partition -----------------------------------------------------------------------------
+ */
+
+static enum report_reason find_target(struct decide_case *at, const struct decide_choice *choice)
+{
+    const struct place_partition *partition;
+    if (decide_settings_too_new() >> POLICY_SETTING_PARTITION & 1)
+        return REPORT_REASON_DRIVER_TOO_OLD;
+    if (at->launch->layer == DECIDE_LAYER_RUNTIME)
+        return REPORT_REASON_RUNTIME_LAYER;
+    if (at->in_graph && !choice->graph_nodes)
+        return REPORT_REASON_GRAPH;
+    if (!at->stream)
+        return REPORT_REASON_STREAM_UNKNOWN;
+    int device = device_of(at->stream);
+    enum report_reason reason = decide_placement_partition(device, choice->value, &partition);
+    if (reason == REPORT_REASON_NONE && partition != at->stream->partition)
+        reason = check_stream(at, device, choice->allow_legacy);
+    if (reason == REPORT_REASON_NONE)
+        at->target = partition;
+    return reason;
+}
+
+void decide_placement_begin(struct decide_case *at)
+{
+    const struct decide_choice *choice = &at->resolution->choices[POLICY_SETTING_PARTITION];
+    at->move = NULL;
+    at->target = at->stream ? at->stream->partition : NULL;
+    at->target_reason = REPORT_REASON_NONE;
+    if (at->resolution->places && choice->value->action == POLICY_ACTION_SET)
+        at->target_reason = find_target(at, choice);
+}
+
+static bool cooperative(const struct decide_case *at)
+{
+    const struct cuda_launch_attribute *own = decide_case_own(at, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+    return at->launch->cooperative || (own && own->value.number != 0);
+}
+
+/* The cluster that the launch will have, as far as attributes say so. */
+static const struct cuda_launch_attribute *cluster_of(const struct decide_case *at)
+{
+    if (at->set & 1u << POLICY_SETTING_CLUSTER_DIM)
+        return &at->resolution->choices[POLICY_SETTING_CLUSTER_DIM].attribute;
+    if (at->removed & 1u << CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+        return NULL;
+    return decide_case_own(at, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+}
+
+static enum report_reason check_shape(struct decide_case *at, bool unsafe_residency)
+{
+    const struct cuda_launch_attribute *cluster = cluster_of(at);
+    struct decide_cluster_question question = {
+        .function = at->launch->function,
+        .serial = at->serial,
+        .config = at->launch->config,
+        .device = decide_device_class_of(device_of(at->stream)),
+        .purpose = DECIDE_SHAPE_PLACED,
+        .partition = at->target,
+        .unsafe_residency = unsafe_residency,
+        .cooperative = cooperative(at),
+        .in_graph = at->in_graph,
+        .observe = at->observe,
+    };
+    struct decide_cluster_answer answer;
+    if (cluster) {
+        question.x = cluster->value.cluster_dim.x;
+        question.y = cluster->value.cluster_dim.y;
+        question.z = cluster->value.cluster_dim.z;
+    }
+    decide_cluster_ask(&question, &answer);
+    if (answer.reason == REPORT_REASON_REFUSED_BY_DRIVER)
+        at->detail = answer.result;
+    at->shapes[DECIDE_SHAPE_OF_PLACE] = answer.shape;
+    at->shape_uses[DECIDE_SHAPE_OF_PLACE] = answer.use;
+    return answer.reason;
+}
+
+/* ---- Results -----------------------------------------------------------------------------------
+ */
+
+uint8_t decide_placement_settle(struct decide_case *at, const struct decide_choice *choice)
+{
+    enum report_reason reason = at->target_reason;
+    if (choice->value->action != POLICY_ACTION_SET)
+        return DECIDE_LEFT;
+    if (atomic_load_explicit(&at->variant->refused, memory_order_relaxed) >>
+            POLICY_SETTING_PARTITION &
+        1) {
+        at->detail = atomic_load_explicit(&at->variant->refused_result, memory_order_relaxed);
+        reason = REPORT_REASON_REFUSED_BY_DRIVER;
+    }
+    if (reason == REPORT_REASON_NONE && has_unmovable(at))
+        reason = REPORT_REASON_PROGRAMMATIC;
+    if (reason == REPORT_REASON_NONE)
+        reason = check_shape(at, choice->unsafe_residency);
+    if (reason != REPORT_REASON_NONE) {
+        at->shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
+        return DECIDE_REFUSED(reason);
+    }
+    if (at->target == at->stream->partition)
+        return DECIDE_ALREADY_SO;
+    at->move = at->target;
+    return DECIDE_APPLIED;
+}
+
+uint8_t decide_placement_settle_stream(struct decide_case *at, const struct decide_choice *choice)
+{
+    const struct decide_stream *stream = at->stream;
+    enum report_reason reason = REPORT_REASON_GRAPH;
+    at->target = stream->partition;
+    if (!at->in_graph || choice->graph_nodes)
+        reason = check_shape(at, choice->unsafe_residency);
+    if (reason == REPORT_REASON_NONE)
+        return DECIDE_APPLIED;
+    at->shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
+    /* What cannot be moved stays where it is. */
+    if (has_unmovable(at) || check_stream(at, stream->device, false) != REPORT_REASON_NONE)
+        return DECIDE_APPLIED;
+    at->move = place_partition_find(stream->device, PLACE_WHOLE_DEVICE);
+    return DECIDE_REFUSED(reason);
+}
+
+void decide_placement_finish(const struct decide_case *at, struct decide_verdict *verdict)
+{
+    const struct decide_stream *stream = at->stream;
+    verdict->move.partition = at->move;
+    if (!at->move)
+        return;
+    verdict->move.stream = at->launch->config->hStream;
+    if (stream->kind == DECIDE_STREAM_LEGACY) {
+        verdict->move.stream = CU_STREAM_LEGACY;
+        verdict->move.sides = &legacy_sides[at->move->device];
+    } else if (stream->kind == DECIDE_STREAM_PER_THREAD) {
+        verdict->move.stream = CU_STREAM_PER_THREAD;
+        verdict->move.sides = &thread_sides;
+    } else {
+        /* The registry's own entry, which readers see as constant but for this. */
+        verdict->move.sides = (struct place_sides *)(uintptr_t)&stream->sides;
+    }
+}
