@@ -6,6 +6,7 @@
 #include "decide/setting.h"
 #include "decide/stream.h"
 #include "decide/stream_default.h"
+#include "decide/stream_registry.h"
 #include "place/move.h"
 #include "place/partition.h"
 
@@ -108,8 +109,8 @@ static enum report_reason find_target(struct decide_case *at, const struct decid
         return REPORT_REASON_RUNTIME_LAYER;
     if (at->in_graph && !choice->graph_nodes)
         return REPORT_REASON_GRAPH;
-    if (!at->stream)
-        return REPORT_REASON_STREAM_UNKNOWN;
+    if (!at->stream) /* an explicit node */
+        return REPORT_REASON_GRAPH;
     int device = device_of(at->stream);
     enum report_reason reason = decide_placement_partition(device, choice->value, &partition);
     if (reason == REPORT_REASON_NONE && partition != at->stream->partition)
@@ -217,6 +218,30 @@ uint8_t decide_placement_settle_stream(struct decide_case *at, const struct deci
         return DECIDE_APPLIED;
     at->move = place_partition_find(stream->device, PLACE_WHOLE_DEVICE);
     return DECIDE_REFUSED(reason);
+}
+
+void decide_placement_mirror(CUstream stream, bool per_thread_default)
+{
+    int device;
+    if (!place_wanted())
+        return;
+    switch (decide_stream_default_kind(stream, per_thread_default)) {
+    case DECIDE_STREAM_LEGACY:
+        device = decide_device_current();
+        if (device >= 0 && device < DECIDE_DEVICE_LIMIT)
+            place_sides_mirror(&legacy_sides[device], CU_STREAM_LEGACY);
+        break;
+    case DECIDE_STREAM_PER_THREAD:
+        place_sides_mirror(&thread_sides, CU_STREAM_PER_THREAD);
+        break;
+    case DECIDE_STREAM_CREATED:
+    case DECIDE_STREAM_UNKNOWN: {
+        struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
+        if (entry)
+            place_sides_mirror(&entry->sides, stream);
+        break;
+    }
+    }
 }
 
 void decide_placement_finish(const struct decide_case *at, struct decide_verdict *verdict)

@@ -34,6 +34,9 @@ uint8_t decide_placement_settle_stream(struct decide_case *at, const struct deci
 /* What place_move_begin needs, for the launch that is moved. Launch path. */
 void decide_placement_finish(const struct decide_case *at, struct decide_verdict *verdict);
 
+/* After the stream's attributes changed: its side streams get the same. Not for the launch path. */
+void decide_placement_mirror(CUstream stream, bool per_thread_default);
+
 /* Forgets all. No other thread may exist. */
 void decide_placement_start(void);
 

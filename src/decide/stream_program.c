@@ -2,6 +2,7 @@
 /* What the program itself does to the attributes of streams that rules speak about. */
 #include <string.h>
 
+#include "decide/placement.h"
 #include "decide/stream.h"
 #include "decide/stream_default.h"
 #include "decide/stream_registry.h"
@@ -172,12 +173,13 @@ void decide_stream_attributes_copied(CUstream destination, CUstream source, bool
         return;
     view_stream(source, per_thread_default, &view);
     settle_copies(destination, per_thread_default, &view);
+    decide_placement_mirror(destination, per_thread_default);
 }
 
 /* ---- Single attributes --------------------------------------------------------------------------
  */
 
-void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int attribute)
+static void settle_set(CUstream stream, bool per_thread_default, int attribute)
 {
     enum decide_stream_kind kind = decide_stream_default_kind(stream, per_thread_default);
     if (attribute < 0) {
@@ -209,4 +211,10 @@ void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int a
 
     if (again && (!known || word != rule_word))
         write_rule(stream, (enum decide_stream_slot)slot, rule_word);
+}
+
+void decide_stream_attribute_set(CUstream stream, bool per_thread_default, int attribute)
+{
+    settle_set(stream, per_thread_default, attribute);
+    decide_placement_mirror(stream, per_thread_default);
 }
