@@ -10,7 +10,7 @@ enum {
     COVER_STEP_LIMIT = 100 * 1000, /* for one rule; beyond it nothing is proved */
 };
 
-static bool given(const struct policy_rule_builder *builder, enum policy_key key)
+bool policy_key_given(const struct policy_rule_builder *builder, enum policy_key key)
 {
     return builder->key_place[key].line != 0;
 }
@@ -27,8 +27,7 @@ static struct policy_place setting_place(const struct policy_rule_builder *build
     return builder->rule.settings[setting].place;
 }
 
-/* The later of two keys: there the contradiction became one. */
-static struct policy_place later_place(const struct policy_rule_builder *builder,
+struct policy_place policy_later_place(const struct policy_rule_builder *builder,
                                        enum policy_key left, enum policy_key right)
 {
     struct policy_place first = builder->key_place[left], second = builder->key_place[right];
@@ -41,11 +40,11 @@ static struct policy_place later_place(const struct policy_rule_builder *builder
 static void check_domains(const struct policy_rule_builder *builder,
                           struct policy_diagnostics *diagnostics)
 {
-    if (given(builder, POLICY_KEY_MEM_SYNC_DOMAIN_MAP) &&
-        given(builder, POLICY_KEY_PHYSICAL_DOMAIN)) {
+    if (policy_key_given(builder, POLICY_KEY_MEM_SYNC_DOMAIN_MAP) &&
+        policy_key_given(builder, POLICY_KEY_PHYSICAL_DOMAIN)) {
         policy_diagnose(
             diagnostics, POLICY_ERROR,
-            later_place(builder, POLICY_KEY_MEM_SYNC_DOMAIN_MAP, POLICY_KEY_PHYSICAL_DOMAIN),
+            policy_later_place(builder, POLICY_KEY_MEM_SYNC_DOMAIN_MAP, POLICY_KEY_PHYSICAL_DOMAIN),
             "mem_sync_domain_map and physical_domain in one rule: both set the map; "
             "physical_domain = N is short for mem_sync_domain_map = N N");
     }
@@ -92,7 +91,7 @@ static bool replaces_cluster(const struct policy_rule_builder *builder)
     bool sets = action(builder, POLICY_SETTING_CLUSTER_DIM) == POLICY_ACTION_SET ||
                 action(builder, POLICY_SETTING_PREFERRED_CLUSTER_DIM) == POLICY_ACTION_SET;
 
-    return sets && given(builder, POLICY_KEY_WHEN_SET) &&
+    return sets && policy_key_given(builder, POLICY_KEY_WHEN_SET) &&
            builder->when_set == POLICY_WHEN_SET_REPLACE;
 }
 
@@ -123,7 +122,8 @@ static void check_unsafe_cluster(const struct policy_rule_builder *builder,
 static void check_when_set(const struct policy_rule_builder *builder,
                            struct policy_diagnostics *diagnostics)
 {
-    if (!given(builder, POLICY_KEY_WHEN_SET) || builder->when_set != POLICY_WHEN_SET_KEEP) {
+    if (!policy_key_given(builder, POLICY_KEY_WHEN_SET) ||
+        builder->when_set != POLICY_WHEN_SET_KEEP) {
         return;
     }
     for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
@@ -141,7 +141,7 @@ static void check_captured(const struct policy_rule_builder *builder,
 {
     if (builder->rule.graph_nodes && builder->rule.selectors.captured == POLICY_CHOICE_NO) {
         policy_diagnose(diagnostics, POLICY_ERROR,
-                        later_place(builder, POLICY_KEY_CAPTURED, POLICY_KEY_GRAPH_NODES),
+                        policy_later_place(builder, POLICY_KEY_CAPTURED, POLICY_KEY_GRAPH_NODES),
                         "graph_nodes = yes together with captured = no: the rule matches no graph "
                         "node");
     }
@@ -159,11 +159,11 @@ static void check_stream_kind(const struct policy_rule_builder *builder,
         return;
     }
     for (size_t i = 0; i < sizeof of_creation / sizeof of_creation[0]; i++) {
-        if (given(builder, of_creation[i])) {
+        if (policy_key_given(builder, of_creation[i])) {
             size_t count;
 
             policy_diagnose(diagnostics, POLICY_ERROR,
-                            later_place(builder, POLICY_KEY_KIND, of_creation[i]),
+                            policy_later_place(builder, POLICY_KEY_KIND, of_creation[i]),
                             "%s together with kind = %s: the program does not create that stream",
                             policy_vocabulary(&count)[of_creation[i]].text,
                             (kinds & POLICY_STREAM_KIND_LEGACY) != 0 ? "legacy" : "per_thread");
@@ -179,7 +179,7 @@ static bool has_setting_key(const struct policy_rule_builder *builder)
     const struct policy_key_entry *keys = policy_vocabulary(&count);
 
     for (size_t i = 0; i < count; i++) {
-        if (keys[i].role == POLICY_ROLE_SETTING && given(builder, keys[i].key)) {
+        if (keys[i].role == POLICY_ROLE_SETTING && policy_key_given(builder, keys[i].key)) {
             return true;
         }
     }
@@ -206,14 +206,18 @@ static void warn_modifiers(const struct policy_rule_builder *builder,
     for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
         const enum policy_action action_of = builder->rule.settings[setting].action;
 
-        sets = sets || action_of == POLICY_ACTION_SET;
+        /* A partition is no attribute that the program could have set. */
+        sets = sets || (action_of == POLICY_ACTION_SET && setting != POLICY_SETTING_PARTITION);
         if (policy_setting_group((enum policy_setting)setting) != POLICY_GROUP_MEM_SYNC) {
             beyond_mem_sync = beyond_mem_sync || action_of != POLICY_ACTION_ABSENT;
         }
     }
-    if (given(builder, POLICY_KEY_WHEN_SET) && has_setting_key(builder) && !sets) {
+    if (policy_key_given(builder, POLICY_KEY_WHEN_SET) && has_setting_key(builder) && !sets) {
         policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_WHEN_SET],
-                        "when_set has no effect: the rule has only leave and unset");
+                        "when_set has no effect: the rule has only %s",
+                        action(builder, POLICY_SETTING_PARTITION) == POLICY_ACTION_SET
+                            ? "a partition, which no program sets as an attribute"
+                            : "leave and unset");
     }
     if (builder->rule.graph_nodes && !beyond_mem_sync) {
         policy_diagnose(diagnostics, POLICY_WARNING, builder->key_place[POLICY_KEY_GRAPH_NODES],
@@ -240,7 +244,7 @@ static void warn_unused_map_entry(const struct policy_rule_builder *builder,
 
     if (builder->rule.section != POLICY_SECTION_KERNEL || domain->action != POLICY_ACTION_SET ||
         map->action != POLICY_ACTION_SET || domain->when_set == POLICY_WHEN_SET_KEEP ||
-        given(builder, POLICY_KEY_PHYSICAL_DOMAIN)) {
+        policy_key_given(builder, POLICY_KEY_PHYSICAL_DOMAIN)) {
         return;
     }
     unsigned default_domain = map->value.mem_sync_domain_map.default_domain;
@@ -260,7 +264,7 @@ static void warn_unused_map_entry(const struct policy_rule_builder *builder,
     }
 }
 
-static bool matches_any_name(const struct policy_globs *names)
+bool policy_matches_any_name(const struct policy_globs *names)
 {
     for (size_t i = 0; i < names->count; i++) {
         if (policy_glob_is_everything(names->patterns[i])) {
@@ -278,7 +282,7 @@ static void warn_cluster_on_catch_all(const struct policy_rule_builder *builder,
 
     for (size_t i = 0; i < sizeof clusters / sizeof clusters[0]; i++) {
         if (action(builder, clusters[i]) == POLICY_ACTION_SET &&
-            matches_any_name(&builder->rule.selectors.name)) {
+            policy_matches_any_name(&builder->rule.selectors.name)) {
             policy_diagnose(diagnostics, POLICY_WARNING, setting_place(builder, clusters[i]),
                             "%s in a rule that does not name its kernels: a cluster helps the "
                             "kernels that it was chosen for and slows others down",
@@ -369,8 +373,9 @@ static void warn_patterns(const struct policy_rule_builder *builder,
     const struct policy_selectors *selectors = &builder->rule.selectors;
     const struct policy_place *places = builder->key_place;
 
-    if (given(builder, POLICY_KEY_NAME_FORM) && !given(builder, POLICY_KEY_NAME) &&
-        !given(builder, POLICY_KEY_NOT_NAME)) {
+    if (policy_key_given(builder, POLICY_KEY_NAME_FORM) &&
+        !policy_key_given(builder, POLICY_KEY_NAME) &&
+        !policy_key_given(builder, POLICY_KEY_NOT_NAME)) {
         policy_diagnose(diagnostics, POLICY_WARNING, places[POLICY_KEY_NAME_FORM],
                         "name_form has no effect without name or not_name");
     }
@@ -390,6 +395,7 @@ void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagno
     check_when_set(builder, diagnostics);
     check_captured(builder, diagnostics);
     check_stream_kind(builder, diagnostics);
+    policy_check_rule_partition(builder, diagnostics);
     warn_no_setting(builder, diagnostics);
     warn_modifiers(builder, diagnostics);
     warn_unused_map_entry(builder, diagnostics);

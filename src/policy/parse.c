@@ -105,7 +105,9 @@ static bool key_is_a_word(const struct policy_line *line, struct policy_diagnost
 static void normalise(struct policy_parser *parser)
 {
     const struct policy_line *line = &parser->line;
-    bool live = parser->state == POLICY_PARSER_IN_POLICY || parser->state == POLICY_PARSER_IN_RULE;
+    bool live = parser->state == POLICY_PARSER_IN_POLICY ||
+                parser->state == POLICY_PARSER_IN_RULE ||
+                parser->state == POLICY_PARSER_IN_PARTITION;
 
     parser->normalised_length = 0;
     parser->normalised_given = 0;
@@ -277,6 +279,7 @@ static void read_text(struct policy_parser *parser)
     }
     check_policy_section(parser);
     if (!parser->stopped && !parser->out_of_memory) {
+        policy_relate_partitions(parser);
         policy_check_rules(parser);
     }
 }
@@ -299,6 +302,8 @@ static struct owned_policy *make_policy(struct policy_parser *parser, const char
     owned->policy.path = path;
     owned->policy.rule_count = parser->rule_count;
     owned->policy.rules = parser->rules;
+    owned->policy.partition_count = parser->partition_count;
+    owned->policy.partitions = parser->partitions;
     SHA256Init(&digest);
     SHA256Update(&digest, (const uint8_t *)text, length);
     SHA256Final(owned->policy.sha256, &digest);

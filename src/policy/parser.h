@@ -13,7 +13,7 @@
 #include "policy/vocabulary.h"
 
 enum {
-    POLICY_RULE_NAME_LIMIT = 100, /* bytes */
+    POLICY_RULE_NAME_LIMIT = 100, /* bytes; of partitions too */
 };
 
 /* A selector `stream`, which has to name a stream rule. */
@@ -22,9 +22,18 @@ struct policy_reference {
     struct policy_place place;
 };
 
-/* A rule while its section is read. */
+/* A setting `partition` or `locality_domain`: which partition it is can only be said at the end. */
+struct policy_partition_reference {
+    size_t rule;               /* index of the rule */
+    const char *name;          /* NULL: locality_domain */
+    uint32_t number;           /* the locality domain's */
+    struct policy_place place; /* of the value */
+};
+
+/* A rule or a partition while its section is read. */
 struct policy_rule_builder {
     struct policy_rule rule;
+    struct policy_partition partition;
     struct policy_place key_place[POLICY_KEY_COUNT]; /* of the first; line 0: key not given */
     enum policy_when_set when_set;
     bool name_is_good;
@@ -34,6 +43,7 @@ enum policy_parser_state {
     POLICY_PARSER_BEFORE_SECTIONS,
     POLICY_PARSER_IN_POLICY,
     POLICY_PARSER_IN_RULE,
+    POLICY_PARSER_IN_PARTITION,
     POLICY_PARSER_SKIPPING, /* a section that does not exist: its keys mean nothing */
 };
 
@@ -73,6 +83,13 @@ struct policy_parser {
 
     const struct policy_reference *references;
     size_t reference_count;
+
+    /* Both have room for POLICY_PARTITION_LIMIT once there is a partition. */
+    struct policy_partition *partitions;     /* named ones in file order, then unnamed ones */
+    struct policy_place *partition_requests; /* where each says what it asks for */
+    size_t partition_count;
+    const struct policy_partition_reference *partition_references;
+    size_t partition_reference_count;
 };
 
 /* parse.c: both report errors and leave the parser ready for the next line. */
@@ -82,11 +99,39 @@ void policy_parser_end_section(struct policy_parser *parser);
 /* store.c: a key with its value, in the section that is being read. */
 void policy_parser_store(struct policy_parser *parser, const char *key, const char *value);
 
+/* section.c: room for one more partition, NULL when there is none: reported at that place, or
+ * out_of_memory set. request: where it says what it asks for. */
+struct policy_partition *policy_parser_add_partition(struct policy_parser *parser,
+                                                     struct policy_place place,
+                                                     struct policy_place request);
+
 /* check.c: what can be said of one rule by itself, when its section ends. */
 void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagnostics *diagnostics);
 
+/* True for patterns, ORed, that match every name. */
+bool policy_matches_any_name(const struct policy_globs *names);
+
+/* check_partition.c: the same of one partition, and of a rule's partition. */
+void policy_check_partition(const struct policy_rule_builder *builder,
+                            struct policy_diagnostics *diagnostics);
+void policy_check_rule_partition(const struct policy_rule_builder *builder,
+                                 struct policy_diagnostics *diagnostics);
+
+/* Whether the key is given; the place of the later of two keys: there a contradiction became one.
+ */
+bool policy_key_given(const struct policy_rule_builder *builder, enum policy_key key);
+struct policy_place policy_later_place(const struct policy_rule_builder *builder,
+                                       enum policy_key left, enum policy_key right);
+
 /* relate.c: what can be said only of all rules together. */
 void policy_check_rules(struct policy_parser *parser);
+
+/* relate_partition.c: finds the partition of each rule that has one, adds the unnamed ones, and
+ * says what is wrong with them together. Before policy_check_rules. */
+void policy_relate_partitions(struct policy_parser *parser);
+
+/* relate_device.c: what can be said of partitions that share a device. */
+void policy_check_devices(const struct policy_parser *parser);
 
 /* shadow.c: warnings about rules and settings that can never apply, since earlier rules take every
  * launch or stream that they match. */

@@ -115,7 +115,11 @@ const char *policy_setting_text(enum policy_setting setting,
 {
     switch (value->action) {
     case POLICY_ACTION_SET:
-        set_value_text(setting, &value->value, text, size);
+        if (setting == POLICY_SETTING_PARTITION) {
+            snprintf(text, size, "%s", value->partition_name);
+        } else {
+            set_value_text(setting, &value->value, text, size);
+        }
         break;
     case POLICY_ACTION_UNSET:
         snprintf(text, size, "unset");
@@ -125,6 +129,51 @@ const char *policy_setting_text(enum policy_setting setting,
         break;
     case POLICY_ACTION_ABSENT:
         snprintf(text, size, "%s", "");
+        break;
+    }
+    return text;
+}
+
+/* The name of an unnamed partition is such a line without its blanks, which no name can be: names
+ * have no =. */
+const char *policy_setting_line(enum policy_setting setting,
+                                const struct policy_setting_value *value, char *text, size_t size)
+{
+    const char *equals = setting == POLICY_SETTING_PARTITION && value->action == POLICY_ACTION_SET
+                             ? strchr(value->partition_name, '=')
+                             : NULL;
+    char value_text[128];
+
+    if (equals != NULL) {
+        snprintf(text, size, "%.*s = %s", (int)(equals - value->partition_name),
+                 value->partition_name, equals + 1);
+    } else {
+        snprintf(text, size, "%s = %s", policy_setting_key(setting),
+                 policy_setting_text(setting, value, value_text, sizeof value_text));
+    }
+    return text;
+}
+
+const char *policy_partition_line(const struct policy_partition *partition, char *text, size_t size)
+{
+    size_t count;
+    const struct policy_key_entry *keys = policy_vocabulary(&count);
+    const char *key = keys[POLICY_KEY_SM_COUNT].text;
+
+    switch (partition->kind) {
+    case POLICY_PARTITION_SM_COUNT:
+        snprintf(text, size, "%s = %u", key, (unsigned)partition->number);
+        break;
+    case POLICY_PARTITION_SM_PERCENT:
+        snprintf(text, size, "%s = %u%%", key, (unsigned)partition->number);
+        break;
+    case POLICY_PARTITION_SM_REST:
+        snprintf(text, size, "%s = %s", key,
+                 policy_vocabulary_word_text(POLICY_WORDS_SM_COUNT, POLICY_PARTITION_SM_REST));
+        break;
+    case POLICY_PARTITION_LOCALITY_DOMAIN:
+        snprintf(text, size, "%s = %u", keys[POLICY_KEY_DOMAIN_NUMBER].text,
+                 (unsigned)partition->number);
         break;
     }
     return text;

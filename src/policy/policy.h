@@ -131,7 +131,8 @@ struct policy_setting_value {
     enum policy_action action;
     enum policy_when_set when_set; /* the rule's own, else the default of the setting */
     union policy_value value;
-    struct policy_place place; /* where the key stands */
+    const char *partition_name; /* of a partition that is set: policy_partition.name */
+    struct policy_place place;  /* where the key stands */
 };
 
 struct policy_range {
@@ -242,7 +243,12 @@ struct policy {
 };
 
 enum {
-    POLICY_PARTITION_LIMIT = 64,         /* of a policy */
+    POLICY_PARTITION_LIMIT = 64, /* of a policy */
+    /* SMs of a device. The largest so far have about 150; several times that leaves room for those
+     * to come, while a number beyond it can only be a mistake. */
+    POLICY_SM_LIMIT = 1024,
+    POLICY_COSCHEDULED_SM_LIMIT = 32,    /* CUDA's own, of compute capability 9.0 and later */
+    POLICY_LOCALITY_DOMAIN_LIMIT = 256,  /* CUDA keeps their numbers in a byte */
     POLICY_RULE_LIMIT = 65534,           /* rule indices fit 16 bits, with one value for "none" */
     POLICY_FILE_LIMIT = 16 * 1024 * 1024 /* bytes */
 };
@@ -264,12 +270,22 @@ struct policy *policy_parse(const char *text, size_t length, const char *label,
 void policy_free(struct policy *policy);
 
 /* The group of a setting; the setting's key as the policy language spells it; its value as the
- * policy language would write it (into text, always terminated, returns text). Any thread; the
- * first two may be used on the launch path. */
+ * policy language would write it, of a partition its name (into text, always terminated, returns
+ * text). Any thread; the first two may be used on the launch path. */
 enum policy_group policy_setting_group(enum policy_setting setting);
 const char *policy_setting_key(enum policy_setting setting);
 const char *policy_setting_text(enum policy_setting setting,
                                 const struct policy_setting_value *value, char *text, size_t size);
+
+/* The setting as a line of the policy language, "key = value": like the last two, but an unnamed
+ * partition is "locality_domain = N". Any thread. */
+const char *policy_setting_line(enum policy_setting setting,
+                                const struct policy_setting_value *value, char *text, size_t size);
+
+/* What the partition asks for as a line of the policy language, like "sm_count = 25%". Any thread.
+ */
+const char *policy_partition_line(const struct policy_partition *partition, char *text,
+                                  size_t size);
 
 /* True when ranges are not given, or one of them holds value. May be used on the launch path. */
 bool policy_ranges_hold(const struct policy_ranges *ranges, int64_t value);

@@ -190,12 +190,12 @@ void policy_settings_print(FILE *stream, const struct policy_rule *rule)
 {
     size_t count;
     const struct policy_key_entry *keys = policy_vocabulary(&count);
-    char text[64];
+    char text[160];
 
     for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
         if (rule->settings[setting].action != POLICY_ACTION_ABSENT) {
-            fprintf(stream, "%s = %s\n", policy_setting_key((enum policy_setting)setting),
-                    policy_setting_text((enum policy_setting)setting, &rule->settings[setting],
+            fprintf(stream, "%s\n",
+                    policy_setting_line((enum policy_setting)setting, &rule->settings[setting],
                                         text, sizeof text));
         }
     }
@@ -208,24 +208,75 @@ void policy_settings_print(FILE *stream, const struct policy_rule *rule)
     }
 }
 
-void policy_rule_print(FILE *stream, const struct policy_rule *rule)
+static void print_header(FILE *stream, enum policy_section section, const char *name)
 {
     size_t count;
     const struct policy_section_entry *sections = policy_vocabulary_sections(&count);
 
     for (size_t i = 0; i < count; i++) {
-        if (sections[i].section == rule->section) {
-            fprintf(stream, "[%s %s]\n", sections[i].text, rule->name);
+        if (sections[i].section == section) {
+            fprintf(stream, "[%s %s]\n", sections[i].text, name);
         }
     }
+}
+
+void policy_rule_print(FILE *stream, const struct policy_rule *rule)
+{
+    print_header(stream, rule->section, rule->name);
     policy_selectors_print(stream, rule);
     policy_settings_print(stream, rule);
+}
+
+static void print_property(FILE *stream, const struct policy_partition *partition,
+                           const struct policy_key_entry *key)
+{
+    bool domain = partition->kind == POLICY_PARTITION_LOCALITY_DOMAIN;
+    char line[64];
+
+    switch (key->kind) {
+    case POLICY_VALUE_SM_COUNT:
+    case POLICY_VALUE_LOCALITY_DOMAIN:
+        if (domain == (key->kind == POLICY_VALUE_LOCALITY_DOMAIN)) {
+            fprintf(stream, "%s\n", policy_partition_line(partition, line, sizeof line));
+        }
+        break;
+    case POLICY_VALUE_EVEN:
+        if (partition->coscheduled_sm_count != 0) {
+            fprintf(stream, "%s = %" PRIu32 "\n", key->text, partition->coscheduled_sm_count);
+        }
+        break;
+    case POLICY_VALUE_YES_NO:
+        if (partition->backfill) {
+            fprintf(stream, "%s = yes\n", key->text);
+        }
+        break;
+    default:
+        print_devices(stream, key->text, &partition->device);
+        break;
+    }
+}
+
+void policy_partition_print(FILE *stream, const struct policy_partition *partition)
+{
+    size_t count;
+    const struct policy_key_entry *keys = policy_vocabulary(&count);
+
+    print_header(stream, POLICY_SECTION_PARTITION, partition->name);
+    for (size_t i = 0; i < count; i++) {
+        if ((keys[i].sections & POLICY_IN(PARTITION)) != 0) {
+            print_property(stream, partition, &keys[i]);
+        }
+    }
 }
 
 void policy_print(FILE *stream, const struct policy *policy)
 {
     fprintf(stream, "[policy]\nversion = %d\nmode = %s\n", policy->version,
             policy_mode_name(policy->mode));
+    for (size_t i = 0; i < policy->partition_count && policy->partitions[i].named; i++) {
+        fputc('\n', stream);
+        policy_partition_print(stream, &policy->partitions[i]);
+    }
     for (size_t i = 0; i < policy->rule_count; i++) {
         fputc('\n', stream);
         policy_rule_print(stream, &policy->rules[i]);

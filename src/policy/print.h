@@ -12,8 +12,9 @@
 
 void policy_print(FILE *stream, const struct policy *policy);
 
-/* The rule's section, header included. */
+/* The section of a rule, of a named partition; header included. */
 void policy_rule_print(FILE *stream, const struct policy_rule *rule);
+void policy_partition_print(FILE *stream, const struct policy_partition *partition);
 
 /* Its selectors only; its settings and modifiers only. */
 void policy_selectors_print(FILE *stream, const struct policy_rule *rule);

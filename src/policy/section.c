@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sections of a policy: their headers, and the rule that each of them makes. */
+/* Sections of a policy: their headers, and the rule or partition that each of them makes. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,10 +59,26 @@ static bool is_name_character(unsigned char character)
     return letter || digit || (character != '\0' && strchr("_-.:+@/", character) != NULL);
 }
 
-/* A rule's name stands in reports, tables and other rules, so it is one short, plain word. */
-static bool rule_name_is_good(struct policy_parser *parser)
+/* Words that mean something else where a rule names a partition. */
+static bool is_taken(const struct policy_slice *name)
+{
+    static const char *const words[] = {"leave", "unset"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (name->length == strlen(words[i]) && memcmp(name->text, words[i], name->length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A rule's name stands in reports, tables and other rules, so it is one short, plain word. So is a
+ * partition's. */
+static bool name_is_good(struct policy_parser *parser)
 {
     const struct policy_slice *name = &parser->line.name;
+    bool partition = parser->section->section == POLICY_SECTION_PARTITION;
+    const char *what = partition ? "partition" : "rule";
     struct policy_quotation quotation;
 
     if (name->length == 0) {
@@ -74,7 +90,7 @@ static bool rule_name_is_good(struct policy_parser *parser)
     policy_quote(&quotation, name->text, name->length);
     if (name->length > POLICY_RULE_NAME_LIMIT) {
         policy_diagnose(parser->diagnostics, POLICY_ERROR, name->place,
-                        "the rule's name \"%s\" has %zu bytes; at most %d are allowed",
+                        "the %s's name \"%s\" has %zu bytes; at most %d are allowed", what,
                         quotation.text, name->length, (int)POLICY_RULE_NAME_LIMIT);
         return false;
     }
@@ -83,11 +99,17 @@ static bool rule_name_is_good(struct policy_parser *parser)
             policy_diagnose(
                 parser->diagnostics, POLICY_ERROR,
                 (struct policy_place){name->place.line, name->place.column + (uint32_t)i},
-                "the rule's name \"%s\" has something other than letters, digits and "
+                "the %s's name \"%s\" has something other than letters, digits and "
                 "_ - . : + @ /",
-                quotation.text);
+                what, quotation.text);
             return false;
         }
+    }
+    if (partition && is_taken(name)) {
+        policy_diagnose(parser->diagnostics, POLICY_ERROR, name->place,
+                        "a partition cannot be called \"%s\": in a rule that word is no name",
+                        quotation.text);
+        return false;
     }
     return true;
 }
@@ -113,24 +135,30 @@ static void begin_policy(struct policy_parser *parser)
     parser->state = POLICY_PARSER_IN_POLICY;
 }
 
-static void begin_rule(struct policy_parser *parser)
+static void begin_named(struct policy_parser *parser)
 {
     struct policy_rule_builder *builder = &parser->builder;
 
-    *builder = (struct policy_rule_builder){.name_is_good = rule_name_is_good(parser)};
-    builder->rule.section = parser->section->section;
-    builder->rule.place = parser->section_place;
-    builder->rule.name = "?";
+    const char *name = "?";
+
+    *builder = (struct policy_rule_builder){.name_is_good = name_is_good(parser)};
     if (builder->name_is_good) {
-        const char *name =
-            policy_arena_copy(&parser->arena, parser->line.name.text, parser->line.name.length);
+        name = policy_arena_copy(&parser->arena, parser->line.name.text, parser->line.name.length);
         if (name == NULL) {
             parser->out_of_memory = true;
             return;
         }
-        builder->rule.name = name;
     }
-    parser->state = POLICY_PARSER_IN_RULE;
+    if (parser->section->section == POLICY_SECTION_PARTITION) {
+        builder->partition =
+            (struct policy_partition){.name = name, .named = true, .place = parser->section_place};
+        parser->state = POLICY_PARSER_IN_PARTITION;
+    } else {
+        builder->rule.section = parser->section->section;
+        builder->rule.place = parser->section_place;
+        builder->rule.name = name;
+        parser->state = POLICY_PARSER_IN_RULE;
+    }
 }
 
 void policy_parser_begin_section(struct policy_parser *parser)
@@ -148,7 +176,7 @@ void policy_parser_begin_section(struct policy_parser *parser)
     } else if (!parser->section->named) {
         begin_policy(parser);
     } else {
-        begin_rule(parser);
+        begin_named(parser);
     }
 }
 
@@ -168,13 +196,54 @@ static struct policy_rule *add_rule(struct policy_parser *parser)
     return &parser->rules[parser->rule_count++];
 }
 
-void policy_parser_end_section(struct policy_parser *parser)
+struct policy_partition *policy_parser_add_partition(struct policy_parser *parser,
+                                                     struct policy_place place,
+                                                     struct policy_place request)
+{
+    if (parser->partitions == NULL) {
+        parser->partitions = policy_arena_allocate(&parser->arena, POLICY_PARTITION_LIMIT *
+                                                                       sizeof *parser->partitions);
+        parser->partition_requests = policy_arena_allocate(
+            &parser->arena, POLICY_PARTITION_LIMIT * sizeof *parser->partition_requests);
+    }
+    if (parser->partitions == NULL || parser->partition_requests == NULL) {
+        parser->partitions = NULL;
+        parser->out_of_memory = true;
+        return NULL;
+    }
+    if (parser->partition_count == POLICY_PARTITION_LIMIT) {
+        policy_diagnose(parser->diagnostics, POLICY_ERROR, place,
+                        "a policy has at most %d partitions", (int)POLICY_PARTITION_LIMIT);
+        parser->stopped = true;
+        return NULL;
+    }
+    parser->partition_requests[parser->partition_count] = request;
+    return &parser->partitions[parser->partition_count++];
+}
+
+static void end_partition(struct policy_parser *parser)
+{
+    const struct policy_rule_builder *builder = &parser->builder;
+    struct policy_place request = builder->key_place[POLICY_KEY_SM_COUNT];
+
+    if (request.line == 0) {
+        request = builder->key_place[POLICY_KEY_DOMAIN_NUMBER];
+    }
+    policy_check_partition(builder, parser->diagnostics);
+
+    struct policy_partition *partition =
+        policy_parser_add_partition(parser, builder->partition.place, request);
+    if (partition != NULL) {
+        *partition = builder->partition;
+        partition->index = (uint16_t)(parser->partition_count - 1);
+    }
+    parser->state = POLICY_PARSER_SKIPPING;
+}
+
+static void end_rule(struct policy_parser *parser)
 {
     struct policy_rule_builder *builder = &parser->builder;
 
-    if (parser->state != POLICY_PARSER_IN_RULE || parser->out_of_memory) {
-        return;
-    }
     if (parser->rule_count == POLICY_RULE_LIMIT) {
         policy_diagnose(parser->diagnostics, POLICY_ERROR, builder->rule.place,
                         "a policy has at most %d rules", (int)POLICY_RULE_LIMIT);
@@ -199,4 +268,16 @@ void policy_parser_end_section(struct policy_parser *parser)
         *rule = builder->rule;
     }
     parser->state = POLICY_PARSER_SKIPPING;
+}
+
+void policy_parser_end_section(struct policy_parser *parser)
+{
+    if (parser->out_of_memory) {
+        return;
+    }
+    if (parser->state == POLICY_PARSER_IN_RULE) {
+        end_rule(parser);
+    } else if (parser->state == POLICY_PARSER_IN_PARTITION) {
+        end_partition(parser);
+    }
 }

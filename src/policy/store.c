@@ -42,7 +42,7 @@ static void report_unknown_key(struct policy_parser *parser, const char *key)
                     parser->section->text, hint.text);
 }
 
-/* "[stream] or [kernel]" */
+/* "[partition], [stream] or [kernel]" */
 static void name_sections(unsigned sections, char *text, size_t size)
 {
     size_t count, length = 0;
@@ -50,28 +50,45 @@ static void name_sections(unsigned sections, char *text, size_t size)
 
     text[0] = '\0';
     for (size_t i = 0; i < count && length < size; i++) {
-        if ((sections & 1u << entries[i].section) != 0) {
+        unsigned bit = 1u << entries[i].section;
+
+        if ((sections & bit) != 0) {
+            sections &= ~bit;
             length += (size_t)snprintf(text + length, size - length, "%s[%s]",
-                                       length == 0 ? "" : " or ", entries[i].text);
+                                       length == 0     ? ""
+                                       : sections == 0 ? " or "
+                                                       : ", ",
+                                       entries[i].text);
         }
     }
 }
 
+/* All sections in which a key of this text may stand. */
+static unsigned sections_of(const char *text)
+{
+    size_t count;
+    const struct policy_key_entry *keys = policy_vocabulary(&count);
+    unsigned sections = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sections |= strcmp(keys[i].text, text) == 0 ? keys[i].sections : 0;
+    }
+    return sections;
+}
+
 static const struct policy_key_entry *find_key(struct policy_parser *parser, const char *text)
 {
-    const struct policy_key_entry *key = policy_vocabulary_key(text);
+    const struct policy_key_entry *key =
+        policy_vocabulary_key(text, 1u << parser->section->section);
+    unsigned sections = key == NULL ? sections_of(text) : 0;
     char places[100];
 
-    if (key == NULL) {
+    if (key == NULL && sections == 0) {
         report_unknown_key(parser, text);
-        return NULL;
-    }
-    if ((key->sections & 1u << parser->section->section) == 0) {
-        name_sections(key->sections, places, sizeof places);
+    } else if (key == NULL) {
+        name_sections(sections, places, sizeof places);
         policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->line.key.place,
-                        "%s cannot stand in [%s], only in %s", key->text, parser->section->text,
-                        places);
-        return NULL;
+                        "%s cannot stand in [%s], only in %s", text, parser->section->text, places);
     }
     return key;
 }
@@ -118,6 +135,42 @@ static void store_property(struct policy_parser *parser, struct policy_value_tex
     }
 }
 
+/* ---- [partition] ---------------------------------------------------------------------------- */
+
+static void store_partition_key(struct policy_parser *parser, struct policy_value_text *value)
+{
+    struct policy_partition *partition = &parser->builder.partition;
+    void *field = (char *)partition + value->key->offset;
+    enum policy_partition_kind kind = POLICY_PARTITION_LOCALITY_DOMAIN;
+    int64_t number;
+    int word;
+
+    switch (value->key->kind) {
+    case POLICY_VALUE_SM_COUNT:
+        if (policy_value_sm_count(value, &kind, field)) {
+            partition->kind = kind;
+        }
+        break;
+    case POLICY_VALUE_LOCALITY_DOMAIN:
+        if (policy_value_integer(value, &number)) {
+            partition->kind = kind;
+            partition->number = (uint32_t)number;
+        }
+        break;
+    case POLICY_VALUE_EVEN:
+        policy_value_even(value, field);
+        break;
+    case POLICY_VALUE_YES_NO:
+        if (policy_value_word(value, &word)) {
+            *(bool *)field = word != 0;
+        }
+        break;
+    default:
+        policy_value_devices(value, field);
+        break;
+    }
+}
+
 /* ---- settings ------------------------------------------------------------------------------- */
 
 /* leave and unset; true when the value was one of them. */
@@ -131,7 +184,11 @@ static bool store_action(struct policy_parser *parser, struct policy_value_text 
     if (strcmp(value->text, "unset") != 0) {
         return false;
     }
-    if ((value->key->unset_sections & 1u << parser->section->section) == 0) {
+    if (value->key->unset_sections == 0) {
+        policy_value_error(value, 0,
+                           "\"unset\" cannot stand here: a program has no partition that could be "
+                           "taken away; leave ends the search");
+    } else if ((value->key->unset_sections & 1u << parser->section->section) == 0) {
         policy_value_error(
             value, 0,
             "unset cannot stand in [%s]: there is nothing to take away when a stream "
@@ -141,6 +198,30 @@ static bool store_action(struct policy_parser *parser, struct policy_value_text 
         setting->action = POLICY_ACTION_UNSET;
     }
     return true;
+}
+
+/* Which partition it is can only be said at the end. */
+static void note_partition(struct policy_parser *parser, struct policy_value_text *value)
+{
+    struct policy_partition_reference *references =
+        policy_arena_grow(&parser->arena, parser->partition_references,
+                          parser->partition_reference_count, sizeof *references);
+    struct policy_partition_reference reference = {.rule = parser->rule_count,
+                                                   .place = value->place};
+    int64_t number = 0;
+
+    if (references == NULL) {
+        value->out_of_memory = true;
+        return;
+    }
+    parser->partition_references = references;
+    if (value->key->kind == POLICY_VALUE_PARTITION_NAME) {
+        reference.name = value->text;
+    } else if (!policy_value_integer(value, &number)) {
+        return;
+    }
+    reference.number = (uint32_t)number;
+    references[parser->partition_reference_count++] = reference;
 }
 
 static bool read_setting(struct policy_value_text *value, union policy_value *result)
@@ -202,7 +283,9 @@ static void store_setting(struct policy_parser *parser, struct policy_value_text
                                            .place = parser->line.key.place};
 
     if (!store_action(parser, value, &setting)) {
-        if (!read_setting(value, &setting.value)) {
+        if (value->key->setting == POLICY_SETTING_PARTITION) {
+            note_partition(parser, value);
+        } else if (!read_setting(value, &setting.value)) {
             return;
         }
         setting.action = POLICY_ACTION_SET;
@@ -309,7 +392,11 @@ void policy_parser_store(struct policy_parser *parser, const char *key_text, con
     }
     switch (key->role) {
     case POLICY_ROLE_PROPERTY:
-        store_property(parser, &value);
+        if (parser->state == POLICY_PARSER_IN_PARTITION) {
+            store_partition_key(parser, &value);
+        } else {
+            store_property(parser, &value);
+        }
         break;
     case POLICY_ROLE_SETTING:
         store_setting(parser, &value);

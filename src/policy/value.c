@@ -358,6 +358,19 @@ bool policy_value_cluster(struct policy_value_text *value, union policy_value *r
     return true;
 }
 
+/* Without the % at its end, and blanks before that; true when there was one. */
+static bool trim_percent_sign(const char *text, size_t *length)
+{
+    if (text[*length - 1] != '%') {
+        return false;
+    }
+    --*length;
+    while (*length > 0 && is_blank(text[*length - 1])) {
+        --*length;
+    }
+    return true;
+}
+
 bool policy_value_carveout(struct policy_value_text *value, int32_t *carveout)
 {
     size_t length = strlen(value->text);
@@ -371,16 +384,69 @@ bool policy_value_carveout(struct policy_value_text *value, int32_t *carveout)
         *carveout = word;
         return true;
     }
-    if (value->text[length - 1] == '%') {
-        length--;
-        while (length > 0 && is_blank(value->text[length - 1])) {
-            length--;
-        }
-    }
+    trim_percent_sign(value->text, &length);
     if (!bounded_number(value, 0, length, "a percentage, default, max_l1 or max_shared",
                         &percentage)) {
         return false;
     }
     *carveout = (int32_t)percentage;
+    return true;
+}
+
+static void report_sm_count(struct policy_value_text *value)
+{
+    const char *words[WORD_LIMIT];
+    struct policy_quotation quotation;
+    struct policy_hint hint;
+
+    policy_value_error(value, 0, "\"%s\" is not a number of SMs, a percentage or rest%s",
+                       policy_quote(&quotation, value->text, strlen(value->text)),
+                       policy_hint(&hint, value->text, words, allowed_words(value->key, words)));
+}
+
+bool policy_value_sm_count(struct policy_value_text *value, enum policy_partition_kind *kind,
+                           uint32_t *number)
+{
+    const struct policy_word_entry *word = policy_vocabulary_word(value->key->words, value->text);
+    size_t length = strlen(value->text);
+    bool percent = trim_percent_sign(value->text, &length);
+    int64_t count = 0;
+
+    if (word != NULL) {
+        *kind = (enum policy_partition_kind)word->value;
+        return true;
+    }
+    enum number_result result = read_number(value->text, length, &count);
+    if (result == NUMBER_MALFORMED) {
+        report_sm_count(value);
+        return false;
+    }
+    if (percent && (result == NUMBER_TOO_LARGE || count < 1 || count > 100)) {
+        struct policy_quotation quotation;
+
+        policy_value_error(value, 0, "%s is out of range (1%% to 100%%)",
+                           policy_quote(&quotation, value->text, strlen(value->text)));
+        return false;
+    }
+    if (!percent && !policy_value_integer(value, &count)) {
+        return false;
+    }
+    *kind = percent ? POLICY_PARTITION_SM_PERCENT : POLICY_PARTITION_SM_COUNT;
+    *number = (uint32_t)count;
+    return true;
+}
+
+bool policy_value_even(struct policy_value_text *value, uint32_t *number)
+{
+    int64_t read;
+
+    if (!policy_value_integer(value, &read)) {
+        return false;
+    }
+    if (read % 2 != 0) {
+        policy_value_error(value, 0, "%s is not an even number", value->text);
+        return false;
+    }
+    *number = (uint32_t)read;
     return true;
 }

@@ -28,6 +28,9 @@ bool policy_value_domain_map(struct policy_value_text *value, uint8_t *default_d
                              uint8_t *remote_domain);
 bool policy_value_cluster(struct policy_value_text *value, union policy_value *result);
 bool policy_value_carveout(struct policy_value_text *value, int32_t *carveout);
+bool policy_value_sm_count(struct policy_value_text *value, enum policy_partition_kind *kind,
+                           uint32_t *number);
+bool policy_value_even(struct policy_value_text *value, uint32_t *number);
 
 /* These add to the list. */
 bool policy_value_ranges(struct policy_value_text *value, struct policy_ranges *ranges);

@@ -32,6 +32,20 @@ static const struct policy_key_entry keys[] = {
      .offset = POLICY_NO_OFFSET,                                                                   \
      .values = (value_text),                                                                       \
      .help = (key_help)},
+#define POLICY_PARTITION_KEY(id, key_text, key_repeatable, value_kind, word_list, key_low,         \
+                             key_high, field, value_text, key_help)                                \
+    {.key = POLICY_KEY_##id,                                                                       \
+     .text = (key_text),                                                                           \
+     .role = POLICY_ROLE_PROPERTY,                                                                 \
+     .sections = POLICY_IN(PARTITION),                                                             \
+     .repeatable = (key_repeatable),                                                               \
+     .kind = POLICY_VALUE_##value_kind,                                                            \
+     .words = POLICY_WORDS_##word_list,                                                            \
+     .low = (key_low),                                                                             \
+     .high = (key_high),                                                                           \
+     .offset = offsetof(struct policy_partition, field),                                           \
+     .values = (value_text),                                                                       \
+     .help = (key_help)},
 #define POLICY_SELECTOR(id, key_text, key_sections, key_repeatable, value_kind, word_list,         \
                         key_low, key_high, field, value_text, key_help)                            \
     {.key = POLICY_KEY_##id,                                                                       \
@@ -94,10 +108,10 @@ const struct policy_word_entry *policy_vocabulary_words(size_t *count)
     return words;
 }
 
-const struct policy_key_entry *policy_vocabulary_key(const char *text)
+const struct policy_key_entry *policy_vocabulary_key(const char *text, unsigned in)
 {
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (strcmp(keys[i].text, text) == 0) {
+        if ((keys[i].sections & in) != 0 && strcmp(keys[i].text, text) == 0) {
             return &keys[i];
         }
     }

@@ -16,9 +16,10 @@
 
 /* A set of sections, as bits. */
 #define POLICY_IN(section) (1u << POLICY_SECTION_##section)
+#define POLICY_IN_ANY (~0u)
 
 enum policy_role {
-    POLICY_ROLE_PROPERTY, /* of the policy as a whole */
+    POLICY_ROLE_PROPERTY, /* of the policy as a whole, or of a partition */
     POLICY_ROLE_SELECTOR,
     POLICY_ROLE_SETTING,
     POLICY_ROLE_MODIFIER,
@@ -40,6 +41,10 @@ enum policy_value_kind {
     POLICY_VALUE_INTEGER,
     POLICY_VALUE_CARVEOUT, /* a word or a percentage */
     POLICY_VALUE_REMOVAL,  /* only unset and leave */
+    POLICY_VALUE_SM_COUNT, /* a number, a percentage or a word */
+    POLICY_VALUE_EVEN,     /* an even number */
+    POLICY_VALUE_LOCALITY_DOMAIN,
+    POLICY_VALUE_PARTITION_NAME,
 };
 
 enum policy_word_list {
@@ -50,6 +55,7 @@ enum policy_word_list {
 
 enum policy_key {
 #define POLICY_PROPERTY(id, ...) POLICY_KEY_##id,
+#define POLICY_PARTITION_KEY(id, ...) POLICY_KEY_##id,
 #define POLICY_SELECTOR(id, ...) POLICY_KEY_##id,
 #define POLICY_SETTING_ENTRY(id, ...) POLICY_KEY_##id,
 #define POLICY_MODIFIER(id, ...) POLICY_KEY_##id,
@@ -57,13 +63,13 @@ enum policy_key {
     POLICY_KEY_COUNT,
 };
 
-/* A key whose value has no place of its own in struct policy_rule. */
+/* A key whose value has no place of its own in struct policy_rule or policy_partition. */
 #define POLICY_NO_OFFSET SIZE_MAX
 
 struct policy_section_entry {
     enum policy_section section;
     const char *text; /* as written in a section's header */
-    bool named;       /* the header carries a rule's name */
+    bool named;       /* the header carries a name */
     const char *help;
 };
 
@@ -83,7 +89,9 @@ struct policy_key_entry {
     enum policy_value_kind kind;
     enum policy_word_list words;
     int64_t low, high; /* bounds of its numbers */
-    size_t offset;     /* selectors and modifiers: of the value in struct policy_rule */
+    /* selectors and modifiers: of the value in struct policy_rule; properties of a partition: in
+     * struct policy_partition */
+    size_t offset;
     const char *values;
     const char *help; /* one line */
     /* settings only */
@@ -97,8 +105,9 @@ const struct policy_key_entry *policy_vocabulary(size_t *count);
 const struct policy_section_entry *policy_vocabulary_sections(size_t *count);
 const struct policy_word_entry *policy_vocabulary_words(size_t *count);
 
-/* The entry of this text, NULL when there is none. */
-const struct policy_key_entry *policy_vocabulary_key(const char *text);
+/* The first entry of this text, NULL when there is none; of keys, among those that may stand in one
+ * of these sections (POLICY_IN bits). In one section a text stands for one key. */
+const struct policy_key_entry *policy_vocabulary_key(const char *text, unsigned in);
 const struct policy_section_entry *policy_vocabulary_section(const char *text);
 const struct policy_word_entry *policy_vocabulary_word(enum policy_word_list list,
                                                        const char *text);

@@ -2,7 +2,8 @@
 #ifndef CUDAPOLICY_TEST_POLICY_SAME_H
 #define CUDAPOLICY_TEST_POLICY_SAME_H
 
-/* Are two rules the same, places in the file aside? Used by the round-trip test and the fuzzer. */
+/* Are two policies the same, places in the file aside? Used by the round-trip test and the fuzzer.
+ */
 
 #include <string.h>
 
@@ -108,6 +109,9 @@ static inline bool same_setting(enum policy_setting setting,
         return one->shared_memory_carveout == other->shared_memory_carveout;
     case POLICY_SETTING_NVLINK_UTIL_CENTRIC:
         return one->nvlink_util_centric == other->nvlink_util_centric;
+    case POLICY_SETTING_PARTITION:
+        return one->partition == other->partition &&
+               strcmp(left->partition_name, right->partition_name) == 0;
     default:
         return false;
     }
@@ -118,6 +122,9 @@ static inline bool same_rule(const struct policy_rule *left, const struct policy
     if (left->section != right->section || left->index != right->index ||
         strcmp(left->name, right->name) != 0 || left->final != right->final ||
         left->graph_nodes != right->graph_nodes || left->unsafe_cluster != right->unsafe_cluster ||
+        left->unsafe_residency != right->unsafe_residency ||
+        left->allow_blocking != right->allow_blocking ||
+        left->allow_legacy != right->allow_legacy ||
         !same_selectors(&left->selectors, &right->selectors)) {
         return false;
     }
@@ -130,11 +137,26 @@ static inline bool same_rule(const struct policy_rule *left, const struct policy
     return true;
 }
 
+static inline bool same_partition(const struct policy_partition *left,
+                                  const struct policy_partition *right)
+{
+    return left->index == right->index && strcmp(left->name, right->name) == 0 &&
+           left->named == right->named && left->kind == right->kind &&
+           left->number == right->number &&
+           left->coscheduled_sm_count == right->coscheduled_sm_count &&
+           left->backfill == right->backfill && same_devices(&left->device, &right->device);
+}
+
 static inline bool same_policy(const struct policy *left, const struct policy *right)
 {
     if (left->version != right->version || left->mode != right->mode ||
-        left->rule_count != right->rule_count) {
+        left->rule_count != right->rule_count || left->partition_count != right->partition_count) {
         return false;
+    }
+    for (size_t i = 0; i < left->partition_count; i++) {
+        if (!same_partition(&left->partitions[i], &right->partitions[i])) {
+            return false;
+        }
     }
     for (size_t i = 0; i < left->rule_count; i++) {
         if (!same_rule(&left->rules[i], &right->rules[i])) {

@@ -25,7 +25,14 @@ static void no_key_section_or_word_is_there_twice(void **state)
 
     (void)state;
     for (size_t i = 0; i < key_count; i++) {
-        assert_ptr_equal(policy_vocabulary_key(keys[i].text), &keys[i]);
+        /* A text may stand for different keys in different sections, for one in each. */
+        for (size_t j = 0; j < section_count; j++) {
+            unsigned section = 1u << sections[j].section;
+
+            if ((keys[i].sections & section) != 0) {
+                assert_ptr_equal(policy_vocabulary_key(keys[i].text, section), &keys[i]);
+            }
+        }
     }
     for (size_t i = 0; i < section_count; i++) {
         assert_ptr_equal(policy_vocabulary_section(sections[i].text), &sections[i]);
@@ -40,9 +47,10 @@ static void no_key_section_or_word_is_there_twice(void **state)
 static void what_is_not_in_the_vocabulary_is_not_found(void **state)
 {
     (void)state;
-    assert_null(policy_vocabulary_key(""));
-    assert_null(policy_vocabulary_key("Name"));
-    assert_null(policy_vocabulary_section("partition"));
+    assert_null(policy_vocabulary_key("", POLICY_IN_ANY));
+    assert_null(policy_vocabulary_key("Name", POLICY_IN_ANY));
+    assert_null(policy_vocabulary_key("sm_count", POLICY_IN(STREAM) | POLICY_IN(KERNEL)));
+    assert_null(policy_vocabulary_section("Partition"));
     assert_null(policy_vocabulary_word(POLICY_WORDS_DOMAIN, "spread"));
     assert_null(policy_vocabulary_word_text(POLICY_WORDS_DOMAIN, 2));
 }
@@ -52,7 +60,8 @@ static void every_setting_has_a_key_and_a_group(void **state)
     (void)state;
     for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
         const char *text = policy_setting_key((enum policy_setting)setting);
-        const struct policy_key_entry *key = policy_vocabulary_key(text);
+        const struct policy_key_entry *key =
+            policy_vocabulary_key(text, POLICY_IN(STREAM) | POLICY_IN(KERNEL));
 
         assert_non_null(key);
         assert_int_equal(key->role, POLICY_ROLE_SETTING);
@@ -61,6 +70,7 @@ static void every_setting_has_a_key_and_a_group(void **state)
     }
     assert_string_equal(policy_setting_key(POLICY_SETTING_MEM_SYNC_DOMAIN_MAP),
                         "mem_sync_domain_map");
+    assert_string_equal(policy_setting_key(POLICY_SETTING_PARTITION), "partition");
     assert_int_equal(policy_setting_group(POLICY_SETTING_MEM_SYNC_DOMAIN),
                      policy_setting_group(POLICY_SETTING_MEM_SYNC_DOMAIN_MAP));
     assert_int_equal(policy_setting_group(POLICY_SETTING_CLUSTER_DIM),
