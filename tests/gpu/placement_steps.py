@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of tests/gpu/run about partitions: where kernels ran, in which order, what it costs."""
+
+import re
+import statistics
+
+PLACEMENT = """[policy]
+version = 1
+
+[partition side]
+sm_count = 16
+
+[partition main]
+sm_count = rest
+
+[stream zero]
+index = 0
+partition = main
+graph_nodes = yes
+
+[kernel moved]
+name = place::moved*
+partition = side
+graph_nodes = yes
+allow_legacy = yes
+"""
+
+FAKE = """[policy]
+version = 1
+
+[stream zero]
+index = 0
+locality_domain = 0
+
+[kernel moved]
+name = place::moved*
+locality_domain = 1
+graph_nodes = yes
+allow_legacy = yes
+"""
+
+# Phases and the partition in which their kernels have to run; None: the whole device.
+EXPECTED = {
+    "stream 0": "main", "stream 1": None, "blocking stream": None, "stream with priority": None,
+    "legacy stream": None, "moved from stream 1": "side", "moved from the blocking stream": "side",
+    "moved from stream 0": "side", "moved from the legacy stream": "side",
+    "moved from the per-thread stream": "side", "moved with a cluster": "side",
+    "cooperative, fits the partition": "side", "cooperative, fits the device only": None,
+    "cooperative on stream 0, fits the device only": None,
+    "captured moved": "side", "captured moved, updated": "side", "explicit node": "side",
+    "explicit node, set in the executable": "side", "explicit node, set in the graph": "side",
+}
+
+
+def numbers(text):
+    found = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def read(out):
+    phases, order = {}, []
+    for line in out.splitlines():
+        match = re.fullmatch(r"phase (.*) blocks (\d+) sms (\d+) set (.*)", line)
+        if match:
+            phases.setdefault(match[1], []).append((int(match[2]), numbers(match[4])))
+        elif line.startswith("value "):
+            *_, got, wanted = line.split()
+            order.append((line, got == wanted))
+    return phases, order
+
+
+def check(context, row, failed, what, out, sizes):
+    """sizes: how many SMs each partition has at most."""
+    phases, values = read(out)
+    seen = {name: set() for name in sizes}
+    wrong = []
+    for name, partition in EXPECTED.items():
+        for blocks, sms in phases.get(name, []):
+            if partition is not None:
+                seen[partition] |= sms
+            limit = sizes[partition] if partition else 132
+            fits = len(sms) <= limit and (blocks < 1000 or partition or len(sms) > 120)
+            row("placement", f"{what}: {name}", f"{len(sms)} SMs" + ("" if fits else "  WRONG"))
+            if not fits:
+                wrong.append(name)
+        if name not in phases:
+            wrong.append(f"{name}: missing")
+    both = set.intersection(*seen.values()) if len(seen) > 1 else set()
+    row("placement", f"{what}: SMs of the partitions, common ones",
+        f"{', '.join(f'{name} {len(sms)}' for name, sms in seen.items())}; {len(both)}")
+    wrong += [line for line, right in values if not right]
+    row("placement", f"{what}: orders and values right", f"{sum(r for _, r in values)} of {len(values)}")
+    if both:
+        wrong.append(f"common SMs {sorted(both)}")
+    if "told end" not in out:
+        wrong.append("the program did not reach its end")
+    if wrong:
+        raise failed(f"{what}: " + "; ".join(wrong))
+
+
+def placement(context, row, failed):
+    program = context.compile("placement.cu", "placement", "-lcuda")
+    plain, _, _ = context.run([program], context.environment())
+    (context.output / "placement-plain.txt").write_text(plain)
+    values = read(plain)[1]
+    row("placement", "without the library: orders and values right",
+        f"{sum(r for _, r in values)} of {len(values)}")
+    told = {name: [line for line in plain.splitlines() if line.startswith("told")]
+            for name in ("plain",)}
+    variants = {
+        "16 SMs and the rest": (PLACEMENT, {}, {"main": 116, "side": 16}),
+        "2 pretended domains": (FAKE, {"CUDAPOLICY_FAKE_LOCALITY_DOMAINS": "2"},
+                                {"main": 76, "side": 76}),
+    }
+    problems = []
+    for what, (text, extra, sizes) in variants.items():
+        report = context.path(".json")
+        out, err, status = context.run(
+            [program], context.environment(context.policy(text), report=report, **extra), 120,
+            check=False)
+        (context.output / f"placement-{what.replace(' ', '-')}.txt").write_text(out + err)
+        for line in out.splitlines():
+            if line.startswith("told") and line not in told["plain"]:
+                row("placement", f"{what}: told otherwise than without", line)
+        if report.exists():
+            for rule in context.report(report)["rules"]:
+                row("placement", f"{what}: rule {rule['name']}",
+                    f"applied {rule['applied']} already {rule.get('already_so')} "
+                    f"refused {rule['refused']}")
+        try:
+            if status != 0:
+                raise failed(f"{what}: status {status}: {out[-300:]} {err[-600:]}")
+            check(context, row, failed, what, out, sizes)
+        except failed as reason:
+            problems.append(str(reason))
+    out, err, _ = context.run([program], context.environment(
+        context.policy(FAKE), report=context.path(".json")), 120)
+    lines = [line for line in err.splitlines() if "locality" in line]
+    row("placement", "a locality rule without domains: lines on stderr", f"{len(lines)}: {lines[:1]}")
+    if len(lines) != 1:
+        problems.append("not one line about locality domains")
+    if problems:
+        raise failed("\n".join(problems))
+
+
+def placement_cost(context, row):
+    program = context.compile("placement.cu", "placement", "-lcuda")
+    variants = {"without": context.environment(),
+                "partitions": context.environment(context.policy(PLACEMENT))}
+    times = {}
+    for _ in range(3 if context.quick else 7):
+        for name, environment in variants.items():
+            out, _, _ = context.run([program, "cost"], environment)
+            for kind, value in re.findall(r"cost (\w+) (\d+)", out):
+                times.setdefault((name, kind), []).append(float(value))
+    for (name, kind), values in times.items():
+        row("placement cost", f"{name}: kernel that {kind}, ns a launch, median of {len(values)}",
+            f"{statistics.median(values):.0f}")
