@@ -41,7 +41,8 @@ struct place_move {
 };
 
 /*
- * Fork. stream: the program's, with its default streams by their own handles. sides: of the stream.
+ * Fork. stream: the program's, with its default streams by their own handles. sides: of the stream
+ * (NULL: there was no memory for them).
  * A new side stream gets the stream's priority (cuStreamGetPriority, harmless in captures).
  * capturing: the launch becomes a node. The primary context of the partition's device is current.
  * NONE: launch into move->side, then call place_move_end whatever the launch's result. Else:
@@ -67,6 +68,12 @@ void place_sides_mirror(struct place_sides *sides, CUstream stream);
 
 /* Before the stream is destroyed: its side streams go. */
 void place_sides_end(struct place_sides *sides);
+
+/* The side streams of the calling thread's per-thread default stream in a device's primary context,
+ * which is current; NULL: no memory. A thread that has ended leaves them to another one, so they
+ * are not to be ended. Launch path; at a thread's first use it locks, allocates and may set
+ * attributes. */
+struct place_sides *place_thread_sides(int device);
 
 /* Before the partitions of a device go (generation raised): nothing kept for them is used again. */
 void place_move_device_gone(int device);

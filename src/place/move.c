@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place/move.h"
+
+#include "place/side.h"
+#include "place/thread.h"
+#include "report/log.h"
+
+/*
+ * A wait holds for what its event stood for at the time of the call, and an event is recorded and
+ * waited for in two calls of one thread one after the other. So a thread can use its events again
+ * for its next launch, whatever became of this one, and for another device or stream, captured or
+ * not. The two calls of a fork, or of a join, cannot be interrupted by another move of the same
+ * thread: nothing of ours or of the program runs between them.
+ */
+
+enum {
+    SET_CAPTURE_DEPENDENCIES = 1, /* CU_STREAM_SET_CAPTURE_DEPENDENCIES */
+};
+
+static enum report_reason find_side(struct place_sides *sides, CUstream stream,
+                                    const struct place_partition *partition, uint32_t generation,
+                                    CUstream *result)
+{
+    if (!sides)
+        return REPORT_REASON_OUT_OF_MEMORY;
+    struct place_side *side = place_side_find(sides, place_side_key(partition, generation));
+    if (!side)
+        return place_side_add(sides, stream, partition, generation, result);
+    *result = atomic_load_explicit(&side->stream, memory_order_relaxed);
+    if (*result)
+        return REPORT_REASON_NONE;
+    enum report_reason reason =
+        (enum report_reason)atomic_load_explicit(&side->reason, memory_order_relaxed);
+    return reason != REPORT_REASON_NONE ? reason : REPORT_REASON_NO_PARTITION;
+}
+
+enum report_reason place_move_begin(struct place_move *move, struct place_sides *sides,
+                                    CUstream stream, const struct place_partition *partition,
+                                    bool capturing)
+{
+    enum report_reason reason =
+        (enum report_reason)atomic_load_explicit(&partition->reason, memory_order_acquire);
+    uint32_t generation = atomic_load_explicit(&partition->generation, memory_order_acquire);
+    if (reason != REPORT_REASON_NONE)
+        return reason;
+    move->stream = stream;
+    move->capturing = capturing;
+    reason = find_side(sides, stream, partition, generation, &move->side);
+    if (reason == REPORT_REASON_NONE)
+        reason = place_events_find(partition, generation, &move->fork, &move->join);
+    if (reason != REPORT_REASON_NONE)
+        return reason;
+    if (cuda_driver.cuEventRecord(move->fork, stream) != CUDA_SUCCESS ||
+        cuda_driver.cuStreamWaitEvent(move->side, move->fork, 0) != CUDA_SUCCESS)
+        return REPORT_REASON_REFUSED_BY_DRIVER;
+    return REPORT_REASON_NONE;
+}
+
+/*
+ * After the join the stream depends on what it depended on before and on the kernel's node. The
+ * node stands for all of it, and what follows a kernel in a stream depends on that alone. If the
+ * driver does not take this, the order is there nevertheless, by edges more than needed.
+ */
+static void depend_on_kernel(const struct place_move *move)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUgraphNode *nodes = NULL;
+    size_t count = 0;
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    if (cuda_driver.cuStreamGetCaptureInfo && cuda_driver.cuStreamUpdateCaptureDependencies)
+        result =
+            cuda_driver.cuStreamGetCaptureInfo(move->side, &status, NULL, NULL, &nodes, &count);
+    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1) {
+        CUgraphNode kernel = nodes[0];
+        result = cuda_driver.cuStreamUpdateCaptureDependencies(move->stream, &kernel, 1,
+                                                               SET_CAPTURE_DEPENDENCIES);
+    }
+    if (result != CUDA_SUCCESS)
+        report_log_once(REPORT_LOG_WARN,
+                        "the dependencies of a captured stream stay wider than its last kernel: "
+                        "error %d",
+                        (int)result);
+}
+
+CUresult place_move_end(struct place_move *move, bool launched)
+{
+    CUresult result = cuda_driver.cuEventRecord(move->join, move->side);
+    if (result == CUDA_SUCCESS)
+        result = cuda_driver.cuStreamWaitEvent(move->stream, move->join, 0);
+    if (result == CUDA_SUCCESS && move->capturing && launched)
+        depend_on_kernel(move);
+    return result;
+}
+
+void place_move_device_gone(int device)
+{
+    place_sides_gone(device, -1);
+    place_events_gone(device);
+}
+
+void place_move_start(void)
+{
+    place_sides_start();
+    place_threads_start();
+}

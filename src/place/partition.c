@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place/partition.h"
+
+#include <stdlib.h>
+
+#include "place/device.h"
+#include "place/move.h"
+#include "report/log.h"
+
+static struct place_wish wish;
+static bool wanted;
+
+/* Entries are put in at the first sight of a device and stay. */
+static _Atomic(struct place_device *) devices[PLACE_DEVICE_LIMIT];
+
+/* place_device_active has nothing left to do. */
+static _Atomic bool settled[PLACE_DEVICE_LIMIT];
+
+/* The calling thread is in a call of the driver that it makes with a device's mutex held. Tools
+ * that the driver calls back at such a time (profilers do work when a context is created) may use
+ * the device, and so come back here. */
+static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
+
+static struct place_partition absent = {.reason = REPORT_REASON_NO_PARTITION, .device = -1};
+
+/* ---- Devices -----------------------------------------------------------------------------------
+ */
+
+static struct place_device *device_find(int device)
+{
+    if (device < 0 || device >= PLACE_DEVICE_LIMIT)
+        return NULL;
+    return atomic_load_explicit(&devices[device], memory_order_acquire);
+}
+
+static struct place_device *device_new(int number)
+{
+    struct place_device *device = calloc(1, sizeof *device);
+    if (!device)
+        return NULL;
+    device->device = number;
+    pthread_mutex_init(&device->mutex, NULL);
+    for (unsigned i = 0; i < PLACE_PLACES; i++) {
+        device->partitions[i].device = number;
+        device->partitions[i].index = (uint16_t)i;
+    }
+    place_device_empty(device);
+    return device;
+}
+
+/* The entry, made at the first sight; NULL without memory. */
+static struct place_device *device_enter(int number)
+{
+    struct place_device *device = device_find(number);
+    if (device || number < 0 || number >= PLACE_DEVICE_LIMIT)
+        return device;
+    struct place_device *first = NULL;
+    device = device_new(number);
+    if (!device) {
+        report_log_once(REPORT_LOG_WARN, "no memory for the partitions of device %d", number);
+        return NULL;
+    }
+    if (!atomic_compare_exchange_strong(&devices[number], &first, device)) {
+        pthread_mutex_destroy(&device->mutex);
+        free(device);
+        return first;
+    }
+    return device;
+}
+
+static void device_lock(struct place_device *device)
+{
+    pthread_mutex_lock(&device->mutex);
+    inside = true;
+}
+
+static void device_unlock(struct place_device *device)
+{
+    inside = false;
+    pthread_mutex_unlock(&device->mutex);
+}
+
+/* ---- Start, first sight, end -------------------------------------------------------------------
+ */
+
+void place_start(const struct policy *policy, unsigned fake_domains,
+                 bool (*selected)(const struct policy_partition *partition, int device))
+{
+    wish = (struct place_wish){policy, fake_domains, selected};
+    wanted = policy && policy->partition_count != 0;
+    inside = false;
+    for (int i = 0; i < PLACE_DEVICE_LIMIT; i++) {
+        struct place_device *device = device_find(i);
+        atomic_store(&settled[i], !wanted);
+        if (!device)
+            continue;
+        /* A thread that no longer exists may hold it. */
+        pthread_mutex_init(&device->mutex, NULL);
+        place_device_empty(device);
+        device->said = 0;
+        atomic_store(&device->retains, 0);
+        /* The handles are the parent's. */
+        for (unsigned j = 0; j < PLACE_PLACES; j++)
+            device->partitions[j].green = NULL, device->partitions[j].probe = NULL;
+    }
+    place_move_start();
+}
+
+bool place_wanted(void)
+{
+    return wanted;
+}
+
+void place_device_active(int number)
+{
+    if (number < 0 || number >= PLACE_DEVICE_LIMIT ||
+        atomic_load_explicit(&settled[number], memory_order_acquire) || inside)
+        return;
+    struct place_device *device = device_enter(number);
+    if (!device)
+        return;
+    device_lock(device);
+    if (!atomic_load_explicit(&settled[number], memory_order_relaxed))
+        atomic_store_explicit(&settled[number], place_device_make(device, &wish),
+                              memory_order_release);
+    device_unlock(device);
+}
+
+static void device_end(struct place_device *device)
+{
+    if (inside)
+        return;
+    device_lock(device);
+    if (atomic_load_explicit(&settled[device->device], memory_order_relaxed)) {
+        place_device_unmake(device);
+        atomic_store_explicit(&settled[device->device], false, memory_order_release);
+    }
+    device_unlock(device);
+}
+
+void place_device_retained(int number)
+{
+    struct place_device *device = wanted && !inside ? device_enter(number) : NULL;
+    if (device)
+        atomic_fetch_add(&device->retains, 1);
+}
+
+void place_device_releasing(int number)
+{
+    struct place_device *device = wanted && !inside ? device_find(number) : NULL;
+    if (!device)
+        return;
+    uint32_t retains = atomic_load(&device->retains);
+    while (retains != 0 && !atomic_compare_exchange_weak(&device->retains, &retains, retains - 1))
+        ;
+    if (retains == 1)
+        device_end(device);
+}
+
+void place_device_resetting(int number)
+{
+    struct place_device *device = wanted ? device_find(number) : NULL;
+    if (device)
+        device_end(device);
+}
+
+void place_context_gone(CUcontext context)
+{
+    const struct place_partition *partition = context ? place_partition_of_context(context) : NULL;
+    if (!partition || inside || partition->index == PLACE_WHOLE_DEVICE)
+        return;
+    struct place_device *device = device_find(partition->device);
+    struct place_partition *own = &device->partitions[partition->index];
+    device_lock(device);
+    if (own->context == context && own->reason == REPORT_REASON_NONE)
+        place_device_lose(own);
+    device_unlock(device);
+}
+
+/* ---- Answers -----------------------------------------------------------------------------------
+ */
+
+const struct place_partition *place_partition_find(int number, unsigned index)
+{
+    const struct place_device *device = device_find(number);
+    if (!device || index >= PLACE_PLACES)
+        return &absent;
+    return &device->partitions[index];
+}
+
+const struct place_partition *place_partition_of_context(CUcontext context)
+{
+    for (int i = 0; i < PLACE_DEVICE_LIMIT && context; i++) {
+        const struct place_device *device = device_find(i);
+        for (unsigned j = 0; device && j < POLICY_PARTITION_LIMIT; j++) {
+            const struct place_partition *partition = &device->partitions[j];
+            if (atomic_load_explicit(&partition->reason, memory_order_acquire) ==
+                    REPORT_REASON_NONE &&
+                /* Atomic: the partitions of a device that the caller does not use may go meanwhile.
+                 */
+                __atomic_load_n(&partition->context, __ATOMIC_RELAXED) == context)
+                return partition;
+        }
+    }
+    return NULL;
+}
+
+CUcontext place_primary_context(int number)
+{
+    const struct place_device *device = device_find(number);
+    return device ? atomic_load_explicit(&device->primary, memory_order_acquire) : NULL;
+}
+
+/* ---- Streams -----------------------------------------------------------------------------------
+ */
+
+static CUresult stream_create(const struct place_partition *partition, int priority,
+                              CUstream *stream)
+{
+    if (atomic_load_explicit(&partition->reason, memory_order_acquire) != REPORT_REASON_NONE)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (partition->index == PLACE_WHOLE_DEVICE)
+        return cuda_driver.cuStreamCreateWithPriority
+                   ? cuda_driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING,
+                                                            priority)
+                   : CUDA_ERROR_NOT_SUPPORTED;
+    return place_device_stream(partition->green, partition->context, priority, stream);
+}
+
+CUresult place_partition_stream(const struct place_partition *partition, int priority,
+                                CUstream *stream)
+{
+    struct place_device *device = device_find(partition->device);
+    if (!device || inside)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    /* The green context stays while it is made use of. */
+    device_lock(device);
+    CUresult result = stream_create(partition, priority, stream);
+    device_unlock(device);
+    return result;
+}
