@@ -129,11 +129,33 @@ static unsigned remaining(const struct attempt *attempt)
 /* ---- Which requests fit ------------------------------------------------------------------------
  */
 
-/* Requests that fail by themselves are refused with what the driver said; the others come back. */
-static requests ask_each(const struct split_work *work, requests members, struct attempt *attempt)
+/* SMs that default co-scheduled groups can be made of; the others are fragments. */
+static unsigned discover(const struct split_work *work)
+{
+    struct cuda_sm_group group = {0};
+
+    if (cuda_driver.cuDevSmResourceSplit(NULL, 1, &work->whole, NULL, 0, &group) != CUDA_SUCCESS ||
+        group.sm_count > work->split->sms)
+        return work->split->sms;
+    return group.sm_count;
+}
+
+/* A number of SMs, and nothing about how they lie: fragments will do, too. */
+static bool may_be_fragments(const struct policy_partition *partition)
+{
+    return split_is_sized(partition) && partition->coscheduled_sm_count == 0;
+}
+
+/* Requests that fail by themselves are refused with what the driver said, unless they are only
+ * larger than all groups together; the others come back. */
+static requests ask_each(const struct split_work *work, requests members, unsigned grouped_sms,
+                         struct attempt *attempt)
 {
     for (unsigned i = 0; i < work->count; i++) {
-        if ((members & one(i)) == 0 || ask(work, one(i), attempt))
+        const struct policy_partition *partition = work->requests[i];
+
+        if ((members & one(i)) == 0 || ask(work, one(i), attempt) ||
+            (may_be_fragments(partition) && sized(work, partition) > grouped_sms))
             continue;
         members &= ~one(i);
         split_refuse(work, i,
@@ -144,27 +166,33 @@ static requests ask_each(const struct split_work *work, requests members, struct
     return members;
 }
 
-/* Whether what the split leaves over will do for the request: it names a number of SMs and nothing
- * about how they lie. */
-static bool remainder_serves(const struct split_work *work, unsigned request,
+/* Whether what the split leaves over will do for a request that did not get a group: enough, and
+ * not more than a lack of groups explains. */
+static bool remainder_serves(const struct split_work *work, unsigned request, unsigned grouped_sms,
                              const struct attempt *attempt)
 {
     const struct policy_partition *partition = work->requests[request];
-    unsigned sms = partition->kind == POLICY_PARTITION_SM_COUNT ? split_requested(work, partition)
-                                                                : sized(work, partition);
+    unsigned fragments = work->split->sms - grouped_sms, wanted;
 
-    return split_is_sized(partition) && partition->coscheduled_sm_count == 0 &&
-           remaining(attempt) >= sms;
+    if (!may_be_fragments(partition))
+        return false;
+    wanted = sized(work, partition);
+    if (remaining(attempt) >= wanted + fragments + unit_of(work, partition))
+        return false;
+    if (partition->kind == POLICY_PARTITION_SM_COUNT)
+        wanted = split_requested(work, partition);
+    return remaining(attempt) >= wanted;
 }
 
 /* All of them, one with the remainder: the last of those with which it works. Two halves of 132 SMs
  * that have 15 co-scheduled groups of 8 are 64 and 68. */
 static bool all_with_remainder(const struct split_work *work, requests members,
-                               struct attempt *attempt, unsigned *remainder)
+                               unsigned grouped_sms, struct attempt *attempt, unsigned *remainder)
 {
     for (unsigned i = work->count; i-- > 0;) {
-        if ((members & one(i)) == 0 || !split_is_sized(work->requests[i]) ||
-            !ask(work, members & ~one(i), attempt) || !remainder_serves(work, i, attempt))
+        if ((members & one(i)) == 0 || !may_be_fragments(work->requests[i]) ||
+            !ask(work, members & ~one(i), attempt) ||
+            !remainder_serves(work, i, grouped_sms, attempt))
             continue;
         *remainder = i;
         return true;
@@ -172,10 +200,12 @@ static bool all_with_remainder(const struct split_work *work, requests members,
     return false;
 }
 
-/* One after the other, in the policy's order; who does not fit beside those before is refused. */
-static void first_come(const struct split_work *work, requests members, struct attempt *attempt,
-                       struct attempt *other, unsigned *remainder)
+/* One after the other, in the policy's order; who does not fit beside those before is refused.
+ * attempt: two of them, the first is the answer. */
+static void first_come(const struct split_work *work, requests members, unsigned grouped_sms,
+                       struct attempt *attempt, unsigned *remainder)
 {
+    struct attempt *other = attempt + 1;
     requests left_out = 0;
 
     ask(work, 0, attempt);
@@ -190,7 +220,7 @@ static void first_come(const struct split_work *work, requests members, struct a
         }
     }
     for (unsigned i = 0; i < work->count && *remainder == SPLIT_NOBODY; i++) {
-        if ((left_out & one(i)) != 0 && remainder_serves(work, i, attempt)) {
+        if ((left_out & one(i)) != 0 && remainder_serves(work, i, grouped_sms, attempt)) {
             split_refuse(work, i, REPORT_REASON_NONE, CUDA_SUCCESS);
             *remainder = i;
         }
@@ -240,29 +270,26 @@ static bool give_all(const struct split_work *work, const struct attempt *attemp
     return true;
 }
 
-/* Without an answer, asking for less would not help. */
-static bool has_answer(const struct attempt *attempt)
-{
-    return attempt->result == CUDA_SUCCESS || split_is_refusal(attempt->result);
-}
-
-/* Leaves in attempt what is to be carried out. remainder: in and out, the request that gets what is
- * left over. False: no answer; the requests are refused. */
-static bool settle(const struct split_work *work, requests members, struct attempt *attempt,
+/* Leaves in attempts[0] what is to be carried out. remainder: in and out, the request that gets
+ * what is left over. False: no answer; the requests are refused. */
+static bool settle(const struct split_work *work, requests members, struct attempt *attempts,
                    unsigned *remainder)
 {
-    if (ask(work, members, attempt))
+    unsigned grouped_sms;
+
+    if (ask(work, members, attempts))
         return true;
-    if (!has_answer(attempt)) {
-        split_failed(work, "cuDevSmResourceSplit", attempt->result);
+    if (!split_is_refusal(attempts->result)) { /* to ask for less would not help */
+        split_failed(work, "cuDevSmResourceSplit", attempts->result);
         return false;
     }
-    members = ask_each(work, members, attempt);
-    if (ask(work, members, attempt))
+    grouped_sms = discover(work);
+    members = ask_each(work, members, grouped_sms, attempts);
+    if (ask(work, members, attempts))
         return true;
-    if (*remainder == SPLIT_NOBODY && all_with_remainder(work, members, attempt, remainder))
-        return true;
-    first_come(work, members, attempt, attempt + 1, remainder);
+    if (*remainder != SPLIT_NOBODY ||
+        !all_with_remainder(work, members, grouped_sms, attempts, remainder))
+        first_come(work, members, grouped_sms, attempts, remainder);
     return true;
 }
 
