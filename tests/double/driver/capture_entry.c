@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exported functions of stream capture. */
+#include "captured.h"
 #include "driver.h"
 #include "newer.h"
 
@@ -24,6 +25,8 @@ static CUresult begin(const char *name, CUstream standard, CUstream handle,
     call_add(&call, "mode=%d", (int)mode);
     if (call.result == CUDA_SUCCESS)
         call.result = capture_start(stream, mode, NULL, NULL, 0);
+    if (call.result == CUDA_SUCCESS)
+        call_dependencies(&call, stream);
     return call_end(&call, call.result);
 }
 
@@ -59,6 +62,8 @@ static CUresult begin_to_graph(const char *name, CUstream standard, CUstream han
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
         call.result = capture_start(stream, mode, graph, dependencies, count);
+    if (call.result == CUDA_SUCCESS)
+        call_dependencies(&call, stream);
     return call_end(&call, call.result);
 }
 
@@ -269,6 +274,7 @@ static CUresult update(const char *name, CUstream standard, CUstream handle, CUg
             stream->tail.count = 0;
         for (size_t i = 0; i < count; i++)
             node_list_add(&stream->tail, nodes[i]);
+        call_dependencies(&call, stream);
     }
     return call_end(&call, result);
 }

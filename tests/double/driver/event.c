@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events, and how they carry a capture from one stream to another. */
+#include "captured.h"
 #include "driver.h"
 #include <string.h>
 
@@ -125,6 +126,7 @@ static CUresult record(const char *name, CUstream standard, CUevent event, CUstr
     if (call.result == CUDA_SUCCESS) {
         event->recorded++;
         capture_event(stream, event);
+        call_dependencies(&call, stream);
     }
     return call_end(&call, call.result);
 }
@@ -157,6 +159,8 @@ static CUresult wait(const char *name, CUstream standard, CUstream handle, CUeve
     call_add(&call, "flags=%u", flags);
     if (call.result == CUDA_SUCCESS)
         call.result = capture_join(stream, event);
+    if (call.result == CUDA_SUCCESS)
+        call_dependencies(&call, stream);
     return call_end(&call, call.result);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launch functions. */
+#include "captured.h"
 #include "driver.h"
 #include <string.h>
 
@@ -110,6 +111,7 @@ static CUresult launch_now(struct call *call, const struct launch *launch)
     if (result == CUDA_SUCCESS) {
         record_events(launch);
         call_effective(call, &effective);
+        call_captured(call, stream);
     }
     return result;
 }
@@ -271,6 +273,7 @@ static CUresult host_function(const char *name, CUstream handle, CUstream standa
         if (result == CUDA_SUCCESS) {
             node->host = function;
             node->host_data = data;
+            call_captured(&call, stream);
         }
     }
     result = call_end(&call, result);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory is host memory. */
+#include "captured.h"
 #include "driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,8 @@ static CUresult allocate_async(const char *name, CUstream standard, CUdeviceptr 
     if (call.result == CUDA_SUCCESS && stream->capture != NULL) {
         CUgraphNode node;
         call.result = capture_node(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &node);
+        if (call.result == CUDA_SUCCESS)
+            call_captured(&call, stream);
     }
     if (call.result == CUDA_SUCCESS)
         call.result = allocate((void **)pointer, size, false);
@@ -157,6 +160,8 @@ static CUresult free_async(const char *name, CUstream standard, CUdeviceptr poin
     if (call.result == CUDA_SUCCESS && stream->capture != NULL) {
         CUgraphNode node;
         call.result = capture_node(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, &node);
+        if (call.result == CUDA_SUCCESS)
+            call_captured(&call, stream);
     } else if (call.result == CUDA_SUCCESS) {
         call.result = release((const void *)(uintptr_t)pointer);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and fills: done at once, or by each launch of the graph they are captured into. */
+#include "captured.h"
 #include "driver.h"
 #include <string.h>
 
@@ -71,6 +72,8 @@ static CUresult transfer(const char *name, CUstream standard, CUstream handle,
         result = stream_refusal(handle);
     if (result == CUDA_SUCCESS)
         result = run_or_capture(stream, &transfer);
+    if (result == CUDA_SUCCESS)
+        call_captured(&call, stream);
     return call_end(&call, result);
 }
 
