@@ -159,6 +159,8 @@ struct decide_launch {
     const char *library; /* base name of the first caller outside libcudart; interned, constant
                             address; NULL when not known, or to be found from caller */
     const void *caller;  /* NULL, or an address for decide_library_of */
+    CUcontext context;   /* of an explicit node: as its parameters have it, NULL: the current one */
+    bool body;           /* of an explicit node: in the body of a conditional node */
 };
 
 /* Gives the library of a launch's caller: set before the first launch, by who fills in caller. Most
@@ -337,6 +339,16 @@ void decide_node_added(CUgraph graph, CUgraphNode node,
                        const struct cuda_kernel_node_params *parameters, const char *library);
 void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
                          const char *library);
+/* What a program that reads the parameters of a node is to be told where the driver's answer is
+ * about a partition of ours: changes function, kernel and context. False: nothing of ours. */
+bool decide_node_told(CUgraphNode node, struct cuda_kernel_node_params *parameters);
+/* The parameters with which the program's call about the node in an executable graph is to be made,
+ * so that it stays on its partition. False: as given. */
+bool decide_node_placed(CUgraphNode node, const struct cuda_kernel_node_params *given,
+                        struct cuda_kernel_node_params *changed);
+/* Before a graph is instantiated for launches by the device, which know no partitions: its nodes go
+ * back to where the program had them. */
+void decide_graph_for_device(CUgraph graph);
 /* After the program itself set an attribute of a node; -1: all, copied from a node not known. */
 void decide_node_attribute_set(CUgraphNode node, int attribute);
 /* After cuGraphKernelNodeCopyAttributes: the destination has what the program would have copied,

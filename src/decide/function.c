@@ -128,13 +128,26 @@ void decide_function_of_kernel(CUfunction function, CUkernel kernel)
             forget(entry);
     } else if (entry && entry->kind == DECIDE_FUNCTION_LOADED && entry->context == context &&
                entry->container == answer.container && same_text(entry->mangled, answer.mangled)) {
+        entry->kernel = kernel;
         free(answer.mangled);
     } else if ((entry = enter(function, answer.mangled, answer.container))) {
         entry->told = true;
         entry->kind = DECIDE_FUNCTION_LOADED;
         entry->context = context;
+        entry->kernel = kernel;
     }
     handle_map_unlock(&decide_functions);
+}
+
+CUkernel decide_function_kernel_of(void *function)
+{
+    CUkernel kernel = NULL;
+    handle_map_lock(&decide_functions);
+    const struct decide_function *entry = entry_of(function);
+    if (entry)
+        kernel = entry->kind == DECIDE_FUNCTION_KERNEL ? (CUkernel)function : entry->kernel;
+    handle_map_unlock(&decide_functions);
+    return kernel;
 }
 
 /* ---- The first sight ----------------------------------------------------------------------------

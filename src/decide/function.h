@@ -36,10 +36,11 @@ struct decide_function {
     char *mangled;   /* NULL: not known */
     void *container; /* CUmodule or CUlibrary; NULL: not known */
     CUcontext context;
-    uint8_t kind;   /* enum decide_function_kind */
-    bool told;      /* its name came through decide_function_named or decide_function_of_kernel */
-    bool in_module; /* the driver says that container is the module which it was made from */
-    bool shapes;    /* cluster shapes are kept under serial */
+    CUkernel kernel; /* that a CUfunction was made from; NULL: none, or not seen */
+    uint8_t kind;    /* enum decide_function_kind */
+    bool told;       /* its name came through decide_function_named or decide_function_of_kernel */
+    bool in_module;  /* the driver says that container is the module which it was made from */
+    bool shapes;     /* cluster shapes are kept under serial */
     struct {
         int value;        /* that the program set last */
         uint64_t devices; /* for which it did, bit 1 << ordinal; 0: it did not */
@@ -100,6 +101,10 @@ bool decide_function_keeps_shapes(void *function, uint64_t serial);
 /* The CUfunction to ask the driver about, in the current context; NULL when there is none. Queries.
  */
 CUfunction decide_function_to_ask(void *function);
+
+/* The CUkernel of a function handle: itself, or the one that it was made from; NULL: none is known.
+ * Locks. */
+CUkernel decide_function_kernel_of(void *function);
 
 /* decide_context_gone for functions. */
 void decide_function_context_gone(CUcontext context);

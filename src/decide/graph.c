@@ -11,10 +11,6 @@
 #include "decide/node.h"
 #include "report/log.h"
 
-enum {
-    DEPTH_LIMIT = 16, /* of graphs in graphs that are looked into */
-};
-
 /* A node whose kernel was changed in the executable graph alone. */
 struct changed_node {
     CUgraphNode node;
@@ -111,7 +107,7 @@ static void walk_graph(CUgraph graph, struct walk *walk, unsigned depth)
             continue;
         else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
             walk_unseen_kernel(nodes[i], walk);
-        else if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DEPTH_LIMIT &&
+        else if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DECIDE_GRAPH_DEPTH_LIMIT &&
                  child_graph_of(nodes[i], &child))
             walk_graph(child, walk, depth + 1);
     }
@@ -322,7 +318,7 @@ static void clone_nodes(CUgraph clone, CUgraph original, unsigned depth)
             decide_nodes_enter(clone, copy, &facts);
     }
     free(nodes);
-    if (depth < DEPTH_LIMIT)
+    if (depth < DECIDE_GRAPH_DEPTH_LIMIT)
         clone_nested(clone, original, depth);
 }
 

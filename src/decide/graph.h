@@ -9,6 +9,10 @@
 
 #include "decide/decide.h"
 
+enum {
+    DECIDE_GRAPH_DEPTH_LIMIT = 16, /* of graphs in graphs that are looked into */
+};
+
 /* Forgets every graph: called by decide_start, also in the child after fork, when no other thread
  * exists. */
 void decide_graph_start(void);

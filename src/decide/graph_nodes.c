@@ -35,6 +35,7 @@ static struct handle_map nodes = HANDLE_MAP_INITIALISER(struct node);
 static struct handle_map graphs = HANDLE_MAP_INITIALISER(struct graph);
 static struct graph orphans; /* in no map */
 static struct injection *free_injections;
+static atomic_bool bodies_seen;
 
 static void lock(void)
 {
@@ -271,10 +272,42 @@ void decide_nodes_forget_graph(CUgraph graph)
     unlock();
 }
 
+CUgraph decide_nodes_graph_of(CUgraphNode node)
+{
+    CUgraph graph = NULL;
+    lock();
+    const struct node *known = handle_map_find(&nodes, (uintptr_t)node);
+    if (known && known->graph != &orphans)
+        graph = (CUgraph)(uintptr_t)handle_of(&known->graph->base);
+    unlock();
+    return graph;
+}
+
+/* Bodies, and they alone, are inside another graph and not in a node of it that is known. */
+bool decide_nodes_bodies_exist(void)
+{
+    return atomic_load_explicit(&bodies_seen, memory_order_relaxed);
+}
+
+bool decide_nodes_in_body(CUgraph graph)
+{
+    bool body = false;
+    if (!decide_nodes_bodies_exist())
+        return false;
+    lock();
+    const struct graph *inner = handle_map_find(&graphs, (uintptr_t)graph);
+    for (; inner && inner->parent && !body; inner = inner->parent)
+        body = inner->owner == NULL;
+    unlock();
+    return body;
+}
+
 void decide_nodes_nest(CUgraph graph, CUgraph parent, CUgraphNode owner)
 {
     if (graph == parent)
         return;
+    if (!owner)
+        atomic_store_explicit(&bodies_seen, true, memory_order_relaxed);
     lock();
     struct graph *inner = graph_of(graph);
     struct graph *outer = graph_of(parent);

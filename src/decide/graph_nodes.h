@@ -47,6 +47,15 @@ void decide_nodes_forget_graph(CUgraph graph);
 /* graph is inside parent, in its node owner (NULL: not known), and ends with it. */
 void decide_nodes_nest(CUgraph graph, CUgraph parent, CUgraphNode owner);
 
+/* The graph of a node; NULL: not known. */
+CUgraph decide_nodes_graph_of(CUgraphNode node);
+
+/* Whether the program has ever had a conditional node. */
+bool decide_nodes_bodies_exist(void);
+
+/* True when the graph is the body of a conditional node, or inside one. */
+bool decide_nodes_in_body(CUgraph graph);
+
 /* The nodes of a graph that are known, or with nested the owners of the graphs inside it; a copy
  * for the caller to free, NULL when there are none. */
 CUgraphNode *decide_nodes_of(CUgraph graph, bool nested, size_t *count);

@@ -68,9 +68,10 @@ static void compare(struct decision *decision, const struct decide_node_values *
     }
 }
 
-/* program: what the program itself has set on the node. */
-static void decide(struct decision *decision, const struct cuda_kernel_node_params *parameters,
-                   const char *library, bool cooperative, const struct decide_node_values *program)
+/* program: what the program itself has set on the node. graph: NULL where it is not known. */
+static void decide(struct decision *decision, CUgraph graph,
+                   const struct cuda_kernel_node_params *parameters, const char *library,
+                   bool cooperative, const struct decide_node_values *program)
 {
     unsigned count = 0;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
@@ -95,6 +96,8 @@ static void decide(struct decision *decision, const struct cuda_kernel_node_para
         .config = &decision->config,
         .cooperative = cooperative,
         .library = library,
+        .context = parameters->context,
+        .body = decide_nodes_in_body(graph),
     };
     decide_node(&decision->launch, &decision->verdict);
     compare(decision, program);
@@ -116,7 +119,7 @@ static const struct decide_node_value *value_of(const struct decide_node_values 
 static void take_back(CUgraphNode node, struct decide_node_injection *injection, uint32_t settings)
 {
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
-        if (!(injection->settings & settings & bit(setting)))
+        if (!(injection->settings & settings & DECIDE_NODE_SETTINGS & bit(setting)))
             continue;
         if (decide_node_write(node, setting, &injection->program[setting]) == CUDA_SUCCESS)
             injection->settings &= (uint16_t)~bit(setting);
@@ -175,6 +178,27 @@ static void make_so(CUgraphNode node, struct decision *decision,
     tell_refused(decision, result);
 }
 
+/* Where the node runs, after its attributes are made. */
+static void settle_place(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
+                         struct decision *decision, struct decide_node_injection *injection)
+{
+    const struct place_partition *wanted =
+        decision->verdict.change ? decision->verdict.move.partition : NULL;
+    enum report_reason reason = REPORT_REASON_NONE;
+    if (injection->place.partition != wanted) {
+        if (injection->place.partition)
+            decide_node_place_take_back(node, &injection->place);
+        if (wanted)
+            reason = decide_node_place_make(node, parameters, wanted, &injection->place);
+    }
+    if (injection->place.partition)
+        injection->settings |= (uint16_t)bit(POLICY_SETTING_PARTITION);
+    else
+        injection->settings &= (uint16_t)~bit(POLICY_SETTING_PARTITION);
+    if (reason != REPORT_REASON_NONE)
+        decide_launch_not_moved(&decision->verdict, reason);
+}
+
 /* ---- Explicit nodes ----------------------------------------------------------------------------
  */
 
@@ -192,13 +216,15 @@ static void decide_again(CUgraphNode node, const struct cuda_kernel_node_params 
     }
     program = now;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
-        if (!(facts->injection.settings & bit(setting)))
+        if (!(facts->injection.settings & DECIDE_NODE_SETTINGS & bit(setting)))
             continue;
         program.of[setting] = facts->injection.program[setting];
         program.present |= (uint16_t)bit(setting);
     }
-    decide(&decision, parameters, facts->library, cooperative, &program);
+    decide(&decision, decide_nodes_graph_of(node), parameters, facts->library, cooperative,
+           &program);
     make_so(node, &decision, &now, &program, &facts->injection);
+    settle_place(node, parameters, &decision, &facts->injection);
     facts->cell = decision.verdict.cell;
 }
 
@@ -209,13 +235,14 @@ void decide_node_added(CUgraph graph, CUgraphNode node,
     struct decide_node_values program = {0};
     struct decide_node_facts facts = {.library = library};
     /* Nobody has set anything on it: only what is to be changed need be asked. */
-    decide(&decision, parameters, library, false, &program);
+    decide(&decision, graph, parameters, library, false, &program);
     if (decision.wanted.present) {
         decide_node_read(node, decision.wanted.present, &program);
         make_so(node, &decision, &program, &program, &facts.injection);
     } else if (decision.verdict.change) {
         decide_launch_accepted(&decision.launch, &decision.verdict);
     }
+    settle_place(node, parameters, &decision, &facts.injection);
     facts.cell = decision.verdict.cell;
     facts.kernel = decide_node_kernel(decide_node_function(parameters), library);
     decide_nodes_enter(graph, node, &facts);
@@ -227,6 +254,8 @@ void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params 
 {
     struct decide_node_facts facts;
     decide_nodes_find(node, &facts);
+    /* With parameters of its own the node is where they say, off its partition (measured). */
+    facts.injection.place.partition = NULL;
     facts.library = library;
     facts.kernel = decide_node_kernel(decide_node_function(parameters), library);
     decide_again(node, parameters, &facts);
@@ -252,7 +281,8 @@ void decide_node_attribute_set(CUgraphNode node, int attribute)
     int setting = decide_node_setting_of(attribute);
     if ((setting < 0 && attribute >= 0) || !decide_nodes_find(node, &facts))
         return;
-    facts.injection.settings &= setting < 0 ? 0 : (uint16_t)~bit((unsigned)setting);
+    facts.injection.settings &=
+        (uint16_t)(setting < 0 ? bit(POLICY_SETTING_PARTITION) : ~bit((unsigned)setting));
     attributes_touched(node, &facts);
 }
 
@@ -262,6 +292,9 @@ void decide_node_attributes_copied(CUgraphNode destination, CUgraphNode source)
     if (destination == source || !decide_nodes_find(destination, &facts))
         return;
     decide_nodes_find(source, &from);
+    from.injection.place = facts.injection.place; /* no attribute */
+    from.injection.settings &= (uint16_t)~bit(POLICY_SETTING_PARTITION);
+    from.injection.settings |= facts.injection.settings & (uint16_t)bit(POLICY_SETTING_PARTITION);
     facts.injection = from.injection;
     attributes_touched(destination, &facts);
 }
@@ -334,6 +367,21 @@ static void note_injection(const struct decide_launch *launch, const struct deci
     }
 }
 
+/* Without us the program would read a node in the primary context. */
+static void note_place(const struct decide_launch *launch, const struct decide_verdict *verdict,
+                       struct decide_node_injection *injection)
+{
+    const struct place_partition *partition = verdict->move.partition;
+    if (partition->index == PLACE_WHOLE_DEVICE)
+        return;
+    injection->settings |= (uint16_t)bit(POLICY_SETTING_PARTITION);
+    injection->place = (struct decide_node_place){
+        .partition = partition,
+        .function = decide_function_to_ask(launch->function),
+        .context = place_primary_context(partition->device),
+    };
+}
+
 void decide_captured(const struct decide_launch *launch, const struct decide_verdict *verdict)
 {
     CUstream stream = launch->config->hStream;
@@ -355,6 +403,8 @@ void decide_captured(const struct decide_launch *launch, const struct decide_ver
     facts.kernel = decide_node_kernel(launch->function, facts.library);
     if (verdict->change)
         note_injection(launch, verdict, &facts.injection);
+    if (verdict->change && verdict->move.partition)
+        note_place(launch, verdict, &facts.injection);
     decide_nodes_enter(graph, dependencies[0], &facts);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "decide/decide.h"
+#include "decide/node_place.h"
 #include "decide/setting.h"
 
 /* The value of an attribute; the words behind decide_settings[].size are zero. */
@@ -28,12 +29,14 @@ struct decide_node_values {
 struct decide_node_injection {
     uint16_t settings; /* 1 << setting */
     struct decide_node_value program[POLICY_SETTING_COUNT];
+    struct decide_node_place place; /* of the bit of POLICY_SETTING_PARTITION */
 };
 
-/* All settings that a node can have. Programmatic serialization is none: in a graph it is an edge.
- */
+/* All settings that a node has as attributes. Programmatic serialization is none: in a graph it is
+ * an edge. */
 #define DECIDE_NODE_SETTINGS                                                                       \
-    (((1u << POLICY_SETTING_COUNT) - 1) & ~(1u << POLICY_SETTING_PROGRAMMATIC_SERIALIZATION))
+    (((1u << POLICY_SETTING_COUNT) - 1) & ~(1u << POLICY_SETTING_PROGRAMMATIC_SERIALIZATION) &     \
+     ~(1u << POLICY_SETTING_PARTITION))
 
 bool decide_node_value_same(const struct decide_node_value *a, const struct decide_node_value *b);
 

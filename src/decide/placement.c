@@ -3,6 +3,7 @@
 
 #include "decide/cluster.h"
 #include "decide/device.h"
+#include "decide/graph_nodes.h"
 #include "decide/setting.h"
 #include "decide/stream.h"
 #include "decide/stream_default.h"
@@ -56,9 +57,41 @@ static bool is_default(const struct decide_stream *stream)
     return stream->kind == DECIDE_STREAM_LEGACY || stream->kind == DECIDE_STREAM_PER_THREAD;
 }
 
-static int device_of(const struct decide_stream *stream)
+/* A node, which has no stream, is for the current device. */
+static int device_of(const struct decide_case *at)
 {
-    return stream->device >= 0 ? stream->device : decide_device_current();
+    return at->stream && at->stream->device >= 0 ? at->stream->device : decide_device_current();
+}
+
+/* The stream's handle, of default streams their own. */
+static CUstream handle_of(const struct decide_case *at)
+{
+    switch (at->stream->kind) {
+    case DECIDE_STREAM_LEGACY:
+        return CU_STREAM_LEGACY;
+    case DECIDE_STREAM_PER_THREAD:
+        return CU_STREAM_PER_THREAD;
+    default:
+        return at->launch->config->hStream;
+    }
+}
+
+/* Only a capture begun in a graph can be in the body of a conditional node. */
+static bool in_body(const struct decide_case *at)
+{
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    CUgraph graph = NULL;
+    const CUgraphNode *dependencies;
+    size_t count;
+    if (!at->stream)
+        return at->launch->body;
+    if (!decide_nodes_bodies_exist())
+        return false;
+    return !cuda_driver.cuStreamGetCaptureInfo ||
+           cuda_driver.cuStreamGetCaptureInfo(handle_of(at), &status, &id, &graph, &dependencies,
+                                              &count) != CUDA_SUCCESS ||
+           decide_nodes_in_body(graph);
 }
 
 /* Events and side streams belong to the primary context, and so must the stream. */
@@ -97,6 +130,15 @@ static enum report_reason check_stream(const struct decide_case *at, int device,
     return REPORT_REASON_NONE;
 }
 
+static enum report_reason check_node(const struct decide_case *at, int device)
+{
+    CUcontext context = at->launch->context, primary = place_primary_context(device);
+    if (!context &&
+        (!cuda_driver.cuCtxGetCurrent || cuda_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS))
+        return REPORT_REASON_QUERY_FAILED;
+    return primary && context == primary ? REPORT_REASON_NONE : REPORT_REASON_OTHER_CONTEXT;
+}
+
 /* ---- The partition -----------------------------------------------------------------------------
  */
 
@@ -109,11 +151,13 @@ static enum report_reason find_target(struct decide_case *at, const struct decid
         return REPORT_REASON_RUNTIME_LAYER;
     if (at->in_graph && !choice->graph_nodes)
         return REPORT_REASON_GRAPH;
-    if (!at->stream) /* an explicit node */
-        return REPORT_REASON_GRAPH;
-    int device = device_of(at->stream);
+    if (at->in_graph && in_body(at))
+        return REPORT_REASON_CONDITIONAL;
+    int device = device_of(at);
     enum report_reason reason = decide_placement_partition(device, choice->value, &partition);
-    if (reason == REPORT_REASON_NONE && partition != at->stream->partition)
+    if (reason == REPORT_REASON_NONE && !at->stream)
+        reason = check_node(at, device);
+    else if (reason == REPORT_REASON_NONE && partition != at->stream->partition)
         reason = check_stream(at, device, choice->allow_legacy);
     if (reason == REPORT_REASON_NONE)
         at->target = partition;
@@ -153,7 +197,7 @@ static enum report_reason check_shape(struct decide_case *at, bool unsafe_reside
         .function = at->launch->function,
         .serial = at->serial,
         .config = at->launch->config,
-        .device = decide_device_class_of(device_of(at->stream)),
+        .device = decide_device_class_of(device_of(at)),
         .purpose = DECIDE_SHAPE_PLACED,
         .partition = at->target,
         .unsafe_residency = unsafe_residency,
@@ -197,7 +241,7 @@ uint8_t decide_placement_settle(struct decide_case *at, const struct decide_choi
         at->shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
         return DECIDE_REFUSED(reason);
     }
-    if (at->target == at->stream->partition)
+    if (at->stream && at->target == at->stream->partition)
         return DECIDE_ALREADY_SO;
     at->move = at->target;
     return DECIDE_APPLIED;
@@ -248,14 +292,12 @@ void decide_placement_finish(const struct decide_case *at, struct decide_verdict
 {
     const struct decide_stream *stream = at->stream;
     verdict->move.partition = at->move;
-    if (!at->move)
+    if (!at->move || !stream) /* of a node, the partition is all there is to know */
         return;
-    verdict->move.stream = at->launch->config->hStream;
+    verdict->move.stream = handle_of(at);
     if (stream->kind == DECIDE_STREAM_LEGACY) {
-        verdict->move.stream = CU_STREAM_LEGACY;
         verdict->move.sides = &legacy_sides[at->move->device];
     } else if (stream->kind == DECIDE_STREAM_PER_THREAD) {
-        verdict->move.stream = CU_STREAM_PER_THREAD;
         verdict->move.sides = &thread_sides;
     } else {
         /* The registry's own entry, which readers see as constant but for this. */

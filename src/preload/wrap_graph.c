@@ -146,6 +146,48 @@ static CUresult set_params(CUresult (*real)(CUgraphNode, const void *), CUgraphN
     return result;
 }
 
+/* Version 1 of the parameters has the function alone. */
+static CUresult kernel_node_get_params_v1(const struct preload_slot *slot, const void *caller,
+                                          CUgraphNode node, void *parameters)
+{
+    CUresult (*real)(CUgraphNode, void *) = wrap_real(slot);
+    const CUresult result = real(node, parameters);
+    struct cuda_kernel_node_params told;
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && decide_node_told(node, &told))
+        memcpy(parameters, &told.function, sizeof told.function);
+    return result;
+}
+
+static CUresult kernel_node_get_params_v2(const struct preload_slot *slot, const void *caller,
+                                          CUgraphNode node, void *parameters)
+{
+    CUresult (*real)(CUgraphNode, void *) = wrap_real(slot);
+    const CUresult result = real(node, parameters);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        decide_node_told(node, parameters);
+    return result;
+}
+
+static CUresult node_get_params(const struct preload_slot *slot, const void *caller,
+                                CUgraphNode node, void *parameters)
+{
+    CUresult (*real)(CUgraphNode, void *) = wrap_real(slot);
+    const CUresult result = real(node, parameters);
+    struct cuda_graph_node_params *all = parameters;
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS && all->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        decide_node_told(node, &all->node.kernel);
+    return result;
+}
+
 static CUresult kernel_node_set_params_v1(const struct preload_slot *slot, const void *caller,
                                           CUgraphNode node, const void *parameters)
 {
@@ -254,6 +296,12 @@ static CUresult graph_clone(const struct preload_slot *slot, const void *caller,
     return result;
 }
 
+static void before_instantiation(CUgraph graph, unsigned long long flags)
+{
+    if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0)
+        decide_graph_for_device(graph);
+}
+
 static CUresult instantiated(const struct preload_slot *slot, CUresult result,
                              const CUgraphExec *executable, CUgraph graph)
 {
@@ -280,6 +328,7 @@ static CUresult graph_instantiate_with_flags(const struct preload_slot *slot, co
     CUresult (*real)(CUgraphExec *, CUgraph, unsigned long long) = wrap_real(slot);
 
     (void)caller;
+    before_instantiation(graph, flags);
     return instantiated(slot, real(executable, graph, flags), executable, graph);
 }
 
@@ -290,6 +339,9 @@ static CUresult graph_instantiate_with_params(const struct preload_slot *slot, c
     CUresult (*real)(CUgraphExec *, CUgraph, void *) = wrap_real(slot);
 
     (void)caller;
+    /* The flags are the first member. */
+    if (parameters != NULL)
+        before_instantiation(graph, *(const cuuint64_t *)parameters);
     return instantiated(slot, real(executable, graph, parameters), executable, graph);
 }
 
@@ -325,14 +377,23 @@ static CUresult exec_kernel_node_set_params_v1(const struct preload_slot *slot, 
                                                const void *parameters)
 {
     CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
-    const CUresult result = real(executable, node, parameters);
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    struct cuda_kernel_node_params kernel = {0}, changed;
 
     (void)caller;
     count(slot);
-    if (result == CUDA_SUCCESS) {
-        const struct cuda_kernel_node_params kernel = from_first_version(parameters);
-        decide_graph_node_updated(executable, node, &kernel);
+    if (parameters != NULL) {
+        CUresult (*second)(CUgraphExec, CUgraphNode, const void *) =
+            preload_canonical(ENTRY_cuGraphExecKernelNodeSetParams_v2);
+
+        kernel = from_first_version(parameters);
+        if (second != NULL && decide_node_placed(node, &kernel, &changed))
+            result = second(executable, node, &changed);
     }
+    if (result != CUDA_SUCCESS)
+        result = real(executable, node, parameters);
+    if (result == CUDA_SUCCESS)
+        decide_graph_node_updated(executable, node, &kernel);
     return result;
 }
 
@@ -341,10 +402,15 @@ static CUresult exec_kernel_node_set_params_v2(const struct preload_slot *slot, 
                                                const void *parameters)
 {
     CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
-    const CUresult result = real(executable, node, parameters);
+    struct cuda_kernel_node_params changed;
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
 
     (void)caller;
     count(slot);
+    if (parameters != NULL && decide_node_placed(node, parameters, &changed))
+        result = real(executable, node, &changed);
+    if (result != CUDA_SUCCESS)
+        result = real(executable, node, parameters);
     if (result == CUDA_SUCCESS)
         decide_graph_node_updated(executable, node, parameters);
     return result;
@@ -354,11 +420,20 @@ static CUresult exec_node_set_params(const struct preload_slot *slot, const void
                                      CUgraphExec executable, CUgraphNode node, void *parameters)
 {
     CUresult (*real)(CUgraphExec, CUgraphNode, void *) = wrap_real(slot);
-    const CUresult result = real(executable, node, parameters);
     const struct cuda_kernel_node_params *kernel = kernel_of(parameters);
+    struct cuda_graph_node_params changed;
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
 
     (void)caller;
     count(slot);
+    if (kernel != NULL && decide_node_placed(node, kernel, &changed.node.kernel)) {
+        const struct cuda_kernel_node_params placed = changed.node.kernel;
+        changed = *(const struct cuda_graph_node_params *)parameters;
+        changed.node.kernel = placed;
+        result = real(executable, node, &changed);
+    }
+    if (result != CUDA_SUCCESS)
+        result = real(executable, node, parameters);
     if (result == CUDA_SUCCESS && kernel != NULL)
         decide_graph_node_updated(executable, node, kernel);
     return result;

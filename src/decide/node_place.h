@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_DECIDE_NODE_PLACE_H
+#define CUDAPOLICY_DECIDE_NODE_PLACE_H
+
+/*
+ * Kernel nodes on partitions. The driver looks at the context of a node's parameters only when they
+ * name the kernel and no function (measured on driver 580), so a placed node has parameters of that
+ * form, and a program that asks is told its own. Calls the driver; not for the launch path.
+ */
+
+#include "decide/decide.h"
+
+/* Of a placed node: what the program reads in its parameters. */
+struct decide_node_place {
+    const struct place_partition *partition; /* NULL: not placed */
+    CUfunction function;
+    CUkernel kernel;
+    CUcontext context;
+};
+
+/* Moves a node to the partition. parameters: as the program gave them, or as the node has them.
+ * NONE, or why it stays where it is. */
+enum report_reason decide_node_place_make(CUgraphNode node,
+                                          const struct cuda_kernel_node_params *parameters,
+                                          const struct place_partition *partition,
+                                          struct decide_node_place *place);
+
+/* Back to where the program had it. False: the driver refused, and it stays. */
+bool decide_node_place_take_back(CUgraphNode node, struct decide_node_place *place);
+
+#endif
