@@ -194,7 +194,7 @@ struct decide_verdict {
     } internal;
     struct { /* with change: the launch is to be moved, see place/move.h */
         const struct place_partition *partition; /* NULL: not moved, and the rest is not set */
-        struct place_sides *sides;
+        struct place_sides *sides;               /* NULL: memory is short */
         CUstream stream;
     } move;
 };

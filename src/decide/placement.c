@@ -10,11 +10,10 @@
 #include "decide/stream_registry.h"
 #include "place/move.h"
 #include "place/partition.h"
+#include "place/thread.h"
 
-/* Side streams of the default streams: a legacy stream is its device's, a per-thread stream its
- * thread's (and device's, which the partition tells). */
+/* Side streams of the legacy streams; those of per-thread streams are their threads'. */
 static struct place_sides legacy_sides[DECIDE_DEVICE_LIMIT];
-static _Thread_local struct place_sides thread_sides __attribute__((tls_model("initial-exec")));
 
 /* Attributes by which work after the launch may begin before the launch ends: the join would come
  * too late for them. And the one that ties a node to the graph that the launch is captured into. */
@@ -22,13 +21,6 @@ static const uint32_t unmovable = 1u << CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_
                                   1u << CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT |
                                   1u << CUDA_ATTRIBUTE_LAUNCH_COMPLETION_EVENT |
                                   1u << CUDA_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
-
-void decide_placement_start(void)
-{
-    for (int device = 0; device < DECIDE_DEVICE_LIMIT; device++)
-        atomic_store(&legacy_sides[device].first, NULL);
-    atomic_store(&thread_sides.first, NULL);
-}
 
 bool decide_partition_is_on(const struct policy_partition *partition, int device)
 {
@@ -266,17 +258,22 @@ uint8_t decide_placement_settle_stream(struct decide_case *at, const struct deci
 
 void decide_placement_mirror(CUstream stream, bool per_thread_default)
 {
-    int device;
+    enum decide_stream_kind kind = decide_stream_default_kind(stream, per_thread_default);
+    struct place_sides *sides;
+    int device = -1;
     if (!place_wanted())
         return;
-    switch (decide_stream_default_kind(stream, per_thread_default)) {
-    case DECIDE_STREAM_LEGACY:
+    if (kind != DECIDE_STREAM_CREATED)
         device = decide_device_current();
+    switch (kind) {
+    case DECIDE_STREAM_LEGACY:
         if (device >= 0 && device < DECIDE_DEVICE_LIMIT)
             place_sides_mirror(&legacy_sides[device], CU_STREAM_LEGACY);
         break;
     case DECIDE_STREAM_PER_THREAD:
-        place_sides_mirror(&thread_sides, CU_STREAM_PER_THREAD);
+        sides = place_thread_sides(device);
+        if (sides)
+            place_sides_mirror(sides, CU_STREAM_PER_THREAD);
         break;
     case DECIDE_STREAM_CREATED:
     case DECIDE_STREAM_UNKNOWN: {
@@ -298,7 +295,7 @@ void decide_placement_finish(const struct decide_case *at, struct decide_verdict
     if (stream->kind == DECIDE_STREAM_LEGACY) {
         verdict->move.sides = &legacy_sides[at->move->device];
     } else if (stream->kind == DECIDE_STREAM_PER_THREAD) {
-        verdict->move.sides = &thread_sides;
+        verdict->move.sides = place_thread_sides(at->move->device);
     } else {
         /* The registry's own entry, which readers see as constant but for this. */
         verdict->move.sides = (struct place_sides *)(uintptr_t)&stream->sides;

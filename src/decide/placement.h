@@ -37,7 +37,4 @@ void decide_placement_finish(const struct decide_case *at, struct decide_verdict
 /* After the stream's attributes changed: its side streams get the same. Not for the launch path. */
 void decide_placement_mirror(CUstream stream, bool per_thread_default);
 
-/* Forgets all. No other thread may exist. */
-void decide_placement_start(void);
-
 #endif

@@ -8,7 +8,6 @@
 #include "decide/graph.h"
 #include "decide/kernel.h"
 #include "decide/launch_stream.h"
-#include "decide/placement.h"
 #include "decide/recipe.h"
 #include "decide/rules.h"
 #include "decide/setting.h"
@@ -34,7 +33,6 @@ void decide_start(const struct policy *policy, const struct decide_process *proc
     decide_launch_stream_start();
     if (!decide_rules_start(policy, process))
         report_note("error", "kernel rules are not applied: out of memory");
-    decide_placement_start();
     decide_stream_start(policy, process, mode);
     decide_graph_start();
     decide_start_state.merges = decide_stream_merges_exist();

@@ -78,8 +78,10 @@ static CUresult call_moved(const struct launch_call *call, struct decide_verdict
     struct place_move move;
     CUresult result, joined;
     const enum report_reason reason =
-        place_move_begin(&move, verdict->move.sides, verdict->move.stream, verdict->move.partition,
-                         verdict->kind == REPORT_LAUNCH_CAPTURED);
+        verdict->move.sides == NULL
+            ? REPORT_REASON_OUT_OF_MEMORY
+            : place_move_begin(&move, verdict->move.sides, verdict->move.stream,
+                               verdict->move.partition, verdict->kind == REPORT_LAUNCH_CAPTURED);
 
     if (reason != REPORT_REASON_NONE) {
         decide_launch_not_moved(verdict, reason);
