@@ -29,34 +29,6 @@ uint32_t place_generation_next(void)
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-/* ---- Streams ------------------------------------------------------------------------------------
- */
-
-/* Drivers of CUDA 12.4 have no cuGreenCtxStreamCreate: there, a stream belongs to the green context
- * that is current. */
-static CUresult stream_by_current_context(CUcontext context, int priority, CUstream *stream)
-{
-    CUcontext popped;
-    if (!cuda_driver.cuCtxPushCurrent || !cuda_driver.cuCtxPopCurrent ||
-        !cuda_driver.cuStreamCreateWithPriority)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    CUresult result = cuda_driver.cuCtxPushCurrent(context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = cuda_driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, priority);
-    cuda_driver.cuCtxPopCurrent(&popped);
-    return result;
-}
-
-CUresult place_device_stream(cuda_green_context green, CUcontext context, int priority,
-                             CUstream *stream)
-{
-    /* Only non-blocking streams can be made there (measured). */
-    if (cuda_driver.cuGreenCtxStreamCreate)
-        return cuda_driver.cuGreenCtxStreamCreate(stream, green, CU_STREAM_NON_BLOCKING, priority);
-    return stream_by_current_context(context, priority, stream);
-}
-
 /* ---- Making ------------------------------------------------------------------------------------
  */
 
@@ -81,10 +53,12 @@ static CUresult ask_primary(int device, CUcontext *primary)
     return result;
 }
 
+/* The last of them came with CUDA 12.5. */
 static bool driver_is_new_enough(void)
 {
     return cuda_driver.cuDevResourceGenerateDesc && cuda_driver.cuGreenCtxCreate &&
-           cuda_driver.cuGreenCtxDestroy && cuda_driver.cuCtxFromGreenCtx;
+           cuda_driver.cuGreenCtxDestroy && cuda_driver.cuCtxFromGreenCtx &&
+           cuda_driver.cuGreenCtxStreamCreate;
 }
 
 static void destroy(struct made *made)
@@ -114,7 +88,8 @@ static const char *make_steps(struct made *made, const struct place_grant *grant
     made->result = cuda_driver.cuCtxFromGreenCtx(&made->context, made->green);
     if (made->result != CUDA_SUCCESS)
         return "cuCtxFromGreenCtx";
-    made->result = place_device_stream(made->green, made->context, 0, &made->probe);
+    made->result =
+        cuda_driver.cuGreenCtxStreamCreate(&made->probe, made->green, CU_STREAM_NON_BLOCKING, 0);
     if (made->result != CUDA_SUCCESS) {
         made->probe = NULL;
         return "cuGreenCtxStreamCreate";
@@ -228,6 +203,13 @@ static void say(const struct policy_partition *partition, int device, const stru
         report_log(REPORT_LOG_INFO, "partition %s of device %d: %u SMs (requested: %s)",
                    partition->name, device, made->sms,
                    request_text(request, sizeof request, partition, made->requested));
+    else if (made->reason == REPORT_REASON_NO_LOCALITY_DOMAINS)
+        /* One line for all of them: they have the same remedy. */
+        report_log_once(
+            REPORT_LOG_WARN,
+            "device %d has no locality domains: what rules send to one stays where it is "
+            "(CUDAPOLICY_FAKE_LOCALITY_DOMAINS=2 rehearses them)",
+            device);
     else if (made->failed)
         report_log(REPORT_LOG_WARN, "partition %s of device %d cannot be made: %s (%s: error %d)",
                    partition->name, device, report_reason_text(made->reason), made->failed,

@@ -15,6 +15,7 @@
 
 enum {
     SET_CAPTURE_DEPENDENCIES = 1, /* CU_STREAM_SET_CAPTURE_DEPENDENCIES */
+    FEW_DEPENDENCIES = 64,        /* of a stream with more, the superfluous edges stay */
 };
 
 static enum report_reason find_side(struct place_sides *sides, CUstream stream,
@@ -32,6 +33,36 @@ static enum report_reason find_side(struct place_sides *sides, CUstream stream,
     enum report_reason reason =
         (enum report_reason)atomic_load_explicit(&side->reason, memory_order_relaxed);
     return reason != REPORT_REASON_NONE ? reason : REPORT_REASON_NO_PARTITION;
+}
+
+/*
+ * Gives a capturing stream the dependencies of another one and no others. If the driver does not
+ * take this, the order is there nevertheless, by edges more than needed.
+ */
+static void depend_on(CUstream stream, CUstream model)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id;
+    CUgraph graph;
+    const CUgraphNode *nodes = NULL;
+    CUgraphNode few[FEW_DEPENDENCIES];
+    size_t count = 0;
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    if (cuda_driver.cuStreamGetCaptureInfo && cuda_driver.cuStreamUpdateCaptureDependencies)
+        result = cuda_driver.cuStreamGetCaptureInfo(model, &status, &id, &graph, &nodes, &count);
+    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE &&
+        count <= FEW_DEPENDENCIES) {
+        /* The driver's array ends with the next call that concerns the capture. */
+        for (size_t i = 0; i < count; i++)
+            few[i] = nodes[i];
+        result = cuda_driver.cuStreamUpdateCaptureDependencies(stream, few, count,
+                                                               SET_CAPTURE_DEPENDENCIES);
+    }
+    if (result != CUDA_SUCCESS)
+        report_log_once(REPORT_LOG_WARN,
+                        "nodes of a captured graph have more dependencies than without partitions: "
+                        "error %d",
+                        (int)result);
 }
 
 enum report_reason place_move_begin(struct place_move *move, struct place_sides *sides,
@@ -53,6 +84,8 @@ enum report_reason place_move_begin(struct place_move *move, struct place_sides 
     if (cuda_driver.cuEventRecord(move->fork, stream) != CUDA_SUCCESS ||
         cuda_driver.cuStreamWaitEvent(move->side, move->fork, 0) != CUDA_SUCCESS)
         return REPORT_REASON_REFUSED_BY_DRIVER;
+    if (capturing)
+        depend_on(move->side, stream);
     return REPORT_REASON_NONE;
 }
 
@@ -63,23 +96,7 @@ enum report_reason place_move_begin(struct place_move *move, struct place_sides 
  */
 static void depend_on_kernel(const struct place_move *move)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUgraphNode *nodes = NULL;
-    size_t count = 0;
-    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-    if (cuda_driver.cuStreamGetCaptureInfo && cuda_driver.cuStreamUpdateCaptureDependencies)
-        result =
-            cuda_driver.cuStreamGetCaptureInfo(move->side, &status, NULL, NULL, &nodes, &count);
-    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1) {
-        CUgraphNode kernel = nodes[0];
-        result = cuda_driver.cuStreamUpdateCaptureDependencies(move->stream, &kernel, 1,
-                                                               SET_CAPTURE_DEPENDENCIES);
-    }
-    if (result != CUDA_SUCCESS)
-        report_log_once(REPORT_LOG_WARN,
-                        "the dependencies of a captured stream stay wider than its last kernel: "
-                        "error %d",
-                        (int)result);
+    depend_on(move->stream, move->side);
 }
 
 CUresult place_move_end(struct place_move *move, bool launched)
