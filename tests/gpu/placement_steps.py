@@ -14,7 +14,7 @@ sm_count = 16
 sm_count = rest
 
 [stream zero]
-index = 0
+index = 0, 4
 partition = main
 graph_nodes = yes
 
@@ -29,7 +29,7 @@ FAKE = """[policy]
 version = 1
 
 [stream zero]
-index = 0
+index = 0, 4
 locality_domain = 0
 
 [kernel moved]
