@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of tests/gpu/run about partitions: where kernels ran, in which order, what it costs."""
 
+import json
 import re
 import statistics
 
@@ -159,3 +160,108 @@ def placement_cost(context, row):
     for (name, kind), values in times.items():
         row("placement cost", f"{name}: kernel that {kind}, ns a launch, median of {len(values)}",
             f"{statistics.median(values):.0f}")
+
+
+def nccl_policy(count, compute):
+    text = f"""[policy]
+version = 1
+
+[partition communication]
+sm_count = {count}
+
+[kernel nccl]
+name = ncclDevKernel_*
+name = ncclSymkDevKernel_*
+partition = communication
+"""
+    return text if not compute else text + """
+[partition compute]
+sm_count = rest
+
+[stream pools]
+library = libc10_cuda.so*
+partition = compute
+unsafe_residency = yes
+"""
+
+
+def nccl_partition(context, row, failed, python, here):
+    """Matrix products beside NCCL, for partitions of several sizes and for NCCL's own limit."""
+    variants = {"no partition": ({}, None)}
+    for count in (8, 16, 32):
+        variants[f"NCCL_MAX_CTAS={count}"] = ({"NCCL_MAX_CTAS": str(count)}, None)
+    for count in (8, 16, 32):
+        variants[f"partition of {count} and the rest, MAX_CTAS={count}"] = (
+            {"NCCL_MAX_CTAS": str(count)}, nccl_policy(count, True))
+    variants["partition of 16 for NCCL alone, MAX_CTAS=16"] = ({"NCCL_MAX_CTAS": "16"},
+                                                               nccl_policy(16, False))
+    variants["partition of 16 and the rest"] = ({}, nccl_policy(16, True))
+    times = {name: [] for name in variants}
+    counts, problems = {}, []
+    for repetition in range(1 if context.quick else 3):
+        for name, (extra, text) in variants.items():
+            context.serial += 1
+            report = context.programs / f"report-{context.serial}-%p.json"
+            environment = context.environment(context.policy(text) if text else None,
+                                              report=report if text else None, **extra)
+            try:
+                out, err, _ = context.run([python, here / "nccl_partition.py", "--port",
+                                           29200 + context.serial % 300], environment, 90)
+            except failed as reason:
+                problems.append(f"{name}: {reason}")
+                continue
+            times[name].append(json.loads(out.splitlines()[-1]))
+            for path in context.programs.glob(f"report-{context.serial}-*.json"):
+                for rule in context.report(path)["rules"]:
+                    if rule["launches"] or rule.get("streams"):
+                        counts[name, rule["name"]] = (f"applied {rule['applied']}, refused "
+                                                      f"{rule['refused']}")
+    columns = ("compute", "communication", "both", "compute_alone", "communication_alone")
+    row("nccl partition", f"medians of {1 if context.quick else 3} runs, ms", "  ".join(columns))
+    for name, runs in times.items():
+        if runs:
+            row("nccl partition", name, "  ".join(
+                f"{statistics.median(run[column] for run in runs):.2f}" for column in columns))
+    for (name, rule), text in counts.items():
+        row("nccl partition", f"{name}: rule {rule}, a process", text)
+    if problems:
+        raise failed("\n".join(problems))
+
+
+TORCH = """[policy]
+version = 1
+
+[partition side]
+sm_count = 32
+
+[partition main]
+sm_count = rest
+
+[stream pools]
+library = libc10_cuda.so*
+partition = main
+graph_nodes = yes
+unsafe_residency = yes
+
+[kernel elementwise]
+name = *elementwise*
+partition = side
+graph_nodes = yes
+allow_legacy = yes
+unsafe_residency = yes
+"""
+
+
+def torch_partition(context, row, failed, python, here):
+    """PyTorch, Triton and CUDA graphs under partitions: bit-identical results."""
+    plain, _, _ = context.run([python, here / "torch_identity.py"], context.environment(), 240)
+    report = context.path(".json")
+    out, _, _ = context.run([python, here / "torch_identity.py"],
+                            context.environment(context.policy(TORCH), report=report), 240)
+    data = context.report(report)
+    for rule in data["rules"]:
+        row("torch partition", f"rule {rule['name']}",
+            f"applied {rule['applied']}, refused {rule['refused']}, streams {rule.get('streams')}")
+    row("torch partition", "results", "identical" if out == plain else "DIFFERENT")
+    if out != plain or data["rules"][-1]["applied"] == 0:
+        raise failed(f"{plain}\n{out}")
