@@ -58,9 +58,11 @@ static json_t *file_json(const char *file, struct policy_diagnostics *diagnostic
     for (size_t i = 0; i < diagnostics->count; i++) {
         json_array_append_new(list, diagnostic_json(&diagnostics->items[i]));
     }
-    return json_pack("{s:o, s:b, s:I, s:I, s:I, s:o}", "file", json_output_string(file), "valid",
-                     policy != NULL, "rules", (json_int_t)(policy != NULL ? policy->rule_count : 0),
-                     "errors", (json_int_t)diagnostics->error_count, "warnings",
+    return json_pack("{s:o, s:b, s:I, s:I, s:I, s:I, s:o}", "file", json_output_string(file),
+                     "valid", policy != NULL, "rules",
+                     (json_int_t)(policy != NULL ? policy->rule_count : 0), "partitions",
+                     (json_int_t)(policy != NULL ? policy->partition_count : 0), "errors",
+                     (json_int_t)diagnostics->error_count, "warnings",
                      (json_int_t)diagnostics->warning_count, "diagnostics", list);
 }
 
@@ -71,8 +73,12 @@ static void print_verdict(const char *file, const struct policy *policy, size_t 
     for (size_t i = 0; i < policy->rule_count; i++) {
         kernel_rules += policy->rules[i].section == POLICY_SECTION_KERNEL;
     }
-    printf("%s: ok: %zu kernel and %zu stream rules, %zu warnings\n", file, kernel_rules,
-           policy->rule_count - kernel_rules, warnings);
+    printf("%s: ok: %zu kernel and %zu stream rules, ", file, kernel_rules,
+           policy->rule_count - kernel_rules);
+    if (policy->partition_count > 0) {
+        printf("%zu partitions, ", policy->partition_count);
+    }
+    printf("%zu warnings\n", warnings);
 }
 
 /* Checks one file; true when it is right. list: where its JSON goes, or NULL. */

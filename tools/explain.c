@@ -9,6 +9,11 @@
 #include "printable.h"
 #include "table.h"
 
+enum {
+    EXPLAIN_LINE =
+        160, /* a setting as a line of the policy language: a name has 100 bytes at most */
+};
+
 static const char *answer_word(const struct decision_rule *row)
 {
     if (!row->reached) {
@@ -121,17 +126,29 @@ static const char *meets_own(const struct policy_setting_value *value)
     return "";
 }
 
+/* The partition that the setting names, NULL when it names none. */
+static const struct policy_partition *partition_of(const struct policy *policy,
+                                                   const struct policy_setting_value *value,
+                                                   enum policy_setting setting)
+{
+    return setting == POLICY_SETTING_PARTITION && value->action == POLICY_ACTION_SET
+               ? &policy->partitions[value->value.partition]
+               : NULL;
+}
+
 static void add_source(struct table *table, const struct policy *policy,
                        const struct decision_source *source, enum policy_setting setting)
 {
-    char text[128];
+    const struct policy_partition *partition = partition_of(policy, source->value, setting);
+    char text[EXPLAIN_LINE];
 
-    table_cell(table, "%s = %s", policy_setting_key(setting),
-               policy_setting_text(setting, source->value, text, sizeof text));
+    table_cell(table, "%s", policy_setting_line(setting, source->value, text, sizeof text));
     table_cell(table, "%s:%u", policy->path, (unsigned)source->value->place.line);
     table_cell(table, "[%s %s]", section_word(source->rule), source->rule->name);
     table_cell(table, "%s%s", source->from_stream ? "on the stream; " : "",
-               meets_own(source->value));
+               partition == NULL  ? meets_own(source->value)
+               : partition->named ? policy_partition_line(partition, text, sizeof text)
+                                  : "an unnamed partition");
 }
 
 static void print_settings(const struct policy *policy, const struct decision *decision, bool wide,
@@ -166,12 +183,11 @@ static void print_alternatives(const struct policy *policy, const struct decisio
         for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
             const struct policy_setting_value *value = &row->rule->settings[setting];
             unsigned group = 1U << policy_setting_group((enum policy_setting)setting);
-            char text[128];
+            char text[EXPLAIN_LINE];
 
             if (value->action != POLICY_ACTION_ABSENT && (row->perhaps & group) != 0) {
-                fprintf(stream, "  if [kernel %s] matches: %s = %s (%s:%u)\n", row->rule->name,
-                        policy_setting_key((enum policy_setting)setting),
-                        policy_setting_text((enum policy_setting)setting, value, text, sizeof text),
+                fprintf(stream, "  if [kernel %s] matches: %s (%s:%u)\n", row->rule->name,
+                        policy_setting_line((enum policy_setting)setting, value, text, sizeof text),
                         policy->path, (unsigned)value->place.line);
             }
         }
@@ -195,18 +211,29 @@ void explain_print(const struct policy *policy, const struct match_facts *facts,
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
-static json_t *setting_json(const struct policy_rule *rule, enum policy_setting setting)
+static json_t *setting_json(const struct policy *policy, const struct policy_rule *rule,
+                            enum policy_setting setting)
 {
     const struct policy_setting_value *value = &rule->settings[setting];
-    char text[128];
+    const struct policy_partition *partition = partition_of(policy, value, setting);
+    char text[EXPLAIN_LINE];
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "setting", policy_setting_key(setting), "value",
+                  policy_setting_text(setting, value, text, sizeof text), "section",
+                  section_word(rule), "rule", json_output_string(rule->name), "line",
+                  (json_int_t)value->place.line, "column", (json_int_t)value->place.column);
 
-    return json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "setting", policy_setting_key(setting),
-                     "value", policy_setting_text(setting, value, text, sizeof text), "section",
-                     section_word(rule), "rule", json_output_string(rule->name), "line",
-                     (json_int_t)value->place.line, "column", (json_int_t)value->place.column);
+    if (partition != NULL) {
+        json_object_set_new(object, "partition",
+                            json_pack("{s:s, s:b, s:s, s:I}", "name", partition->name, "named",
+                                      partition->named, "asks_for",
+                                      policy_partition_line(partition, text, sizeof text), "line",
+                                      (json_int_t)partition->place.line));
+    }
+    return object;
 }
 
-static json_t *settings_json(const struct decision *decision)
+static json_t *settings_json(const struct policy *policy, const struct decision *decision)
 {
     json_t *array = json_array();
 
@@ -214,7 +241,7 @@ static json_t *settings_json(const struct decision *decision)
         const struct decision_source *source = &decision->sources[setting];
 
         if (source->value != NULL) {
-            json_t *object = setting_json(source->rule, (enum policy_setting)setting);
+            json_t *object = setting_json(policy, source->rule, (enum policy_setting)setting);
 
             json_object_set_new(
                 object, "when_set",
@@ -225,7 +252,7 @@ static json_t *settings_json(const struct decision *decision)
     return array;
 }
 
-static json_t *alternatives_json(const struct decision *decision)
+static json_t *alternatives_json(const struct policy *policy, const struct decision *decision)
 {
     json_t *array = json_array();
 
@@ -237,7 +264,8 @@ static json_t *alternatives_json(const struct decision *decision)
 
             if (row->rule->settings[setting].action != POLICY_ACTION_ABSENT &&
                 (row->perhaps & group) != 0) {
-                json_array_append_new(array, setting_json(row->rule, (enum policy_setting)setting));
+                json_array_append_new(
+                    array, setting_json(policy, row->rule, (enum policy_setting)setting));
             }
         }
     }
@@ -269,11 +297,11 @@ json_t *explain_json(const struct policy *policy, const struct match_facts *fact
     json_t *document;
 
     decision_make(policy, facts, &decision);
-    document = json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", json_output_string(facts->name.name),
-                         "library",
-                         facts->library != NULL ? json_output_string(facts->library) : json_null(),
-                         "rules", rules_json(&decision), "settings", settings_json(&decision), "if",
-                         alternatives_json(&decision));
+    document = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o}", "name", json_output_string(facts->name.name), "library",
+        facts->library != NULL ? json_output_string(facts->library) : json_null(), "rules",
+        rules_json(&decision), "settings", settings_json(policy, &decision), "if",
+        alternatives_json(policy, &decision));
     decision_release(&decision);
     return document;
 }

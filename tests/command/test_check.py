@@ -16,6 +16,17 @@ class Check(support.Case):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, f"{path}: ok: 1 kernel and 0 stream rules, 0 warnings\n")
 
+    def test_partitions_are_counted(self):
+        path = self.write("p.ini", "[policy]\nversion = 1\n[partition side]\nsm_count = 16\n"
+                          "[stream a]\nindex = 0\npartition = side\n"
+                          "[stream b]\nindex = 1\nlocality_domain = 1\n")
+        result = self.command("check", path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout,
+                         f"{path}: ok: 0 kernel and 2 stream rules, 2 partitions, 0 warnings\n")
+        document = support.load_json(self.command("check", "--json", path).stdout)
+        self.assertEqual(document["files"][0]["partitions"], 2)
+
     def test_every_mistake_is_printed_with_its_place(self):
         path = self.write("p.ini", WRONG)
         result = self.command("check", path)

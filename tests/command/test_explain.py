@@ -114,6 +114,36 @@ class Explain(support.Case):
         self.assertEqual(settings, {"mem_sync_domain": ("remote", "nccl", 18),
                                     "priority": ("-1", "side", 7)})
 
+    def test_a_partition_is_shown_with_what_it_asks_for(self):
+        self.policy = self.write("partitions.ini", '''[policy]
+version = 1
+[partition side]
+sm_count = 25%
+[stream far]
+locality_domain = 1
+[kernel gemm]
+name = gemm
+partition = side
+[kernel maybe]
+name = copy
+grid_blocks = 1
+locality_domain = 0
+''')
+        text = self.text("--kernel", "gemm")
+        self.assertRegex(text, r"(?m)^  partition = side +.*:9 +\[kernel gemm\] +sm_count = 25%$")
+        text = self.text("--kernel", "other", "--stream", "far")
+        self.assertRegex(text, r"(?m)^  locality_domain = 1 +.*:6 +\[stream far\] +"
+                               r"on the stream; an unnamed partition$")
+        self.assertIn("  if [kernel maybe] matches: locality_domain = 0 (",
+                      self.text("--kernel", "copy"))
+        setting, = self.explained("--kernel", "gemm")["settings"]
+        self.assertEqual((setting["setting"], setting["value"]), ("partition", "side"))
+        self.assertEqual(setting["partition"], {"name": "side", "named": True,
+                                                "asks_for": "sm_count = 25%", "line": 3})
+        setting, = self.explained("--kernel", "other", "--stream", "far")["settings"]
+        self.assertEqual((setting["value"], setting["partition"]["named"]),
+                         ("locality_domain=1", False))
+
     def test_names_are_taken_in_every_form(self):
         for name in (COPY, SIGNATURE):
             self.assertEqual(self.rules("--kernel", name)["signature"], "yes", name)

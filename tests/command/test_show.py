@@ -63,11 +63,12 @@ class Lists(support.Case):
     def test_settings_are_those_of_the_vocabulary(self):
         result = self.command("show", "--settings")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for text in ("[policy]", "[stream NAME]", "[kernel NAME]"):
+        for text in ("[policy]", "[partition NAME]", "[stream NAME]", "[kernel NAME]"):
             self.assertIn(f"\n{text}" if text != "[policy]" else text, result.stdout)
         path = os.path.join(support.SOURCE, "src", "policy", "vocabulary.def")
         with open(path, encoding="utf-8") as file:
-            keys = re.findall(r'^POLICY_(?:PROPERTY|SELECTOR|SETTING_ENTRY|MODIFIER)\(\w+, "(\w+)"',
+            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|SELECTOR|SETTING_ENTRY|MODIFIER)'
+                              r'\(\w+, "(\w+)"',
                               file.read(), re.MULTILINE)
         self.assertGreater(len(keys), 20)
         document = support.load_json(self.command("show", "--settings", "--json").stdout)

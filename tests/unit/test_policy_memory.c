@@ -69,7 +69,10 @@ static char *long_policy(bool good, size_t *length)
 
     assert_non_null(text);
     used = (size_t)snprintf(
-        text, size, "%s[stream s]\nindex = 1,2,3,4,5\n[kernel long]\nname = ", POLICY_HEADER);
+        text, size,
+        "%s[partition p]\nsm_count = 8\ndevice = 0,1,2,3\n[stream s]\nindex = 1,2,3,4,5\n"
+        "partition = p\n[stream t]\nindex = 6\nlocality_domain = 1\n[kernel long]\nname = ",
+        POLICY_HEADER);
     memset(text + used, 'a', 30000);
     used += 30000;
     used += (size_t)snprintf(text + used, size - used,
@@ -104,7 +107,8 @@ static void reading_fails_cleanly_whichever_allocation_fails(bool good)
         if (policy == NULL) {
             assert_true(diagnostics.error_count != 0);
         } else {
-            assert_int_equal(policy->rule_count, 42);
+            assert_int_equal(policy->rule_count, 43);
+            assert_int_equal(policy->partition_count, 2);
         }
         policy_free(policy);
         live_count++; /* strdup's */

@@ -155,6 +155,10 @@ static const char *random_value(const struct policy_key_entry *key)
     static const char *const integers[] = {"0", "-5", "2147483647", "-2147483648", "leave"};
     static const char *const carveouts[] = {"default", "max_l1", "33%", "100", "unset"};
     static const char *const removals[] = {"leave", "unset"};
+    static const char *const partitions[] = {"base", "p0", "p1", "leave"};
+    static const char *const domains[] = {"0", "1", "255"};
+    static const char *const counts[] = {"rest", "16", "10%", "3 %", "1"};
+    static const char *const evens[] = {"2", "8", "32"};
     size_t count;
     const struct policy_word_entry *words = policy_vocabulary_words(&count);
 
@@ -179,6 +183,14 @@ static const char *random_value(const struct policy_key_entry *key)
         return RANDOM_OF(removals);
     case POLICY_VALUE_RULE_NAME:
         return "base";
+    case POLICY_VALUE_PARTITION_NAME:
+        return RANDOM_OF(partitions);
+    case POLICY_VALUE_LOCALITY_DOMAIN:
+        return RANDOM_OF(domains);
+    case POLICY_VALUE_SM_COUNT:
+        return RANDOM_OF(counts);
+    case POLICY_VALUE_EVEN:
+        return RANDOM_OF(evens);
     default:
         for (;;) {
             const struct policy_word_entry *word = &words[random_below((unsigned)count)];
@@ -190,20 +202,37 @@ static const char *random_value(const struct policy_key_entry *key)
     }
 }
 
-/* A random rule; it may contradict itself. */
-static void write_random_rule(FILE *stream, unsigned number)
+static void write_random_keys(FILE *stream, enum policy_section section)
 {
-    enum policy_section section = random_below(2) ? POLICY_SECTION_STREAM : POLICY_SECTION_KERNEL;
     size_t count;
     const struct policy_key_entry *keys = policy_vocabulary(&count);
 
-    fprintf(stream, "[%s r%u]\n", section == POLICY_SECTION_STREAM ? "stream" : "kernel", number);
     for (size_t i = 0; i < count; i++) {
         unsigned times = (keys[i].sections & 1u << section) != 0 ? random_below(3) : 0;
 
         for (unsigned j = 0; j < times && (j == 0 || keys[i].repeatable); j++) {
             fprintf(stream, "%s = %s\n", keys[i].text, random_value(&keys[i]));
         }
+    }
+}
+
+/* A random rule; it may contradict itself. */
+static void write_random_rule(FILE *stream, unsigned number)
+{
+    enum policy_section section = random_below(2) ? POLICY_SECTION_STREAM : POLICY_SECTION_KERNEL;
+
+    fprintf(stream, "[%s r%u]\n", section == POLICY_SECTION_STREAM ? "stream" : "kernel", number);
+    write_random_keys(stream, section);
+}
+
+/* Up to two partitions; they may contradict each other. */
+static void write_random_partitions(FILE *stream)
+{
+    unsigned count = random_below(3);
+
+    for (unsigned i = 0; i < count; i++) {
+        fprintf(stream, "[partition p%u]\n", i);
+        write_random_keys(stream, POLICY_SECTION_PARTITION);
     }
 }
 
@@ -220,7 +249,8 @@ static void printed_policy_is_read_as_the_same_policy(void **state)
         FILE *stream = open_memstream(&text, &length);
 
         assert_non_null(stream);
-        fprintf(stream, "%s[stream base]\n", POLICY_HEADER);
+        fprintf(stream, "%s[stream base]\n[partition base]\nsm_count = 8\n", POLICY_HEADER);
+        write_random_partitions(stream);
         write_random_rule(stream, 1);
         assert_int_equal(fclose(stream), 0);
         struct policy *policy = policy_parse(text, length, "test.ini", &diagnostics);

@@ -94,19 +94,6 @@ static void unknown_section_is_an_error_and_its_keys_are_not_looked_at(void **st
     expect_error("[x k]\n", 1, 2, "unknown section \"x\"");
 }
 
-static void sections_of_later_versions_are_unknown(void **state)
-{
-    (void)state;
-    expect_error("[partition side]\nsm_count = 16\n", 1, 2, "unknown section \"partition\"");
-    expect_error("[kernel k]\npartition = side\n", 2, 1, "unknown key \"partition\" in [kernel]");
-    expect_error("[kernel k]\nlocality_domain = 1\n", 2, 1,
-                 "unknown key \"locality_domain\" in [kernel]");
-    expect_error("[kernel k]\npriority = 1\nallow_legacy = yes\n", 3, 1,
-                 "unknown key \"allow_legacy\" in [kernel]");
-    expect_error("[stream s]\npriority = 1\nallow_blocking = yes\n", 3, 1,
-                 "unknown key \"allow_blocking\" in [stream]");
-}
-
 static void unknown_key_is_an_error_with_the_nearest_key(void **state)
 {
     (void)state;
@@ -508,7 +495,6 @@ int main(void)
         cmocka_unit_test(mode_off_belongs_into_the_environment),
         cmocka_unit_test(modes_have_names),
         cmocka_unit_test(unknown_section_is_an_error_and_its_keys_are_not_looked_at),
-        cmocka_unit_test(sections_of_later_versions_are_unknown),
         cmocka_unit_test(unknown_key_is_an_error_with_the_nearest_key),
         cmocka_unit_test(key_before_the_first_section_is_an_error),
         cmocka_unit_test(key_in_the_wrong_section_is_an_error),

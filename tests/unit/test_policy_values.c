@@ -553,12 +553,14 @@ static void every_setting_can_be_left_alone(void **state)
         policy_free(policy);
     }
     policy_free(expect_clean("[stream s]\nphysical_domain = leave\n"));
+    policy_free(expect_clean("[stream s]\nlocality_domain = leave\n"));
 }
 
-static void every_setting_of_a_kernel_can_be_taken_away(void **state)
+/* A partition is no attribute: test_policy_partition.c. */
+static void every_attribute_of_a_kernel_can_be_taken_away(void **state)
 {
     (void)state;
-    for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+    for (int setting = 0; setting < POLICY_SETTING_PARTITION; setting++) {
         char body[100];
 
         snprintf(body, sizeof body, "[kernel k]\n%s = unset\n%s",
@@ -671,7 +673,7 @@ int main(void)
         cmocka_unit_test(remaining_settings_are_read),
         cmocka_unit_test(programmatic_serialization_cannot_be_injected),
         cmocka_unit_test(every_setting_can_be_left_alone),
-        cmocka_unit_test(every_setting_of_a_kernel_can_be_taken_away),
+        cmocka_unit_test(every_attribute_of_a_kernel_can_be_taken_away),
         cmocka_unit_test(nothing_can_be_taken_away_from_a_new_stream),
         cmocka_unit_test(when_set_holds_for_all_settings_of_its_rule),
         cmocka_unit_test(modifiers_are_read),
