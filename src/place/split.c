@@ -139,9 +139,8 @@ static bool ask_sms(struct split_work *work, int version)
     return true;
 }
 
-/* What the partitions need beside the split itself: cuGreenCtxStreamCreate came with 12.5, the
- * others with 12.4. */
-static bool can_make_partitions(void)
+/* cuGreenCtxStreamCreate came with 12.5, the others with 12.4. */
+bool place_split_possible(void)
 {
     return cuda_driver.cuDeviceGetDevResource != NULL &&
            (cuda_driver.cuDevSmResourceSplitByCount != NULL ||
@@ -250,11 +249,12 @@ static void refuse_domains(struct split_work *work)
 
 static int ask_version(struct place_split *split)
 {
-    CUresult result = (CUresult)CUDA_RESULT_NOT_SUPPORTED;
+    CUresult result;
     int version = 0;
 
-    if (cuda_driver.cuDriverGetVersion != NULL)
-        result = cuda_driver.cuDriverGetVersion(&version);
+    if (cuda_driver.cuDriverGetVersion == NULL)
+        return 0;
+    result = cuda_driver.cuDriverGetVersion(&version);
     if (result == CUDA_SUCCESS)
         return version;
     note_failure(split, "cuDriverGetVersion", result);
@@ -288,7 +288,7 @@ static bool divide(struct split_work *work, unsigned fake_domains)
         split->domains = fake_domains < PLACE_DOMAIN_LIMIT ? fake_domains : PLACE_DOMAIN_LIMIT;
     else if (!known)
         refuse_domains(work);
-    if (!can_make_partitions())
+    if (!place_split_possible())
         for (unsigned i = 0; i < work->count; i++)
             split_refuse(work, i, REPORT_REASON_DRIVER_TOO_OLD, CUDA_SUCCESS);
     sift(work);

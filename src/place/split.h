@@ -65,6 +65,10 @@ place_split_make(const struct policy *policy, CUdevice device, unsigned fake_dom
                  void *context);
 void place_split_free(struct place_split *split);
 
+/* Whether the driver has every function that partitions need (CUDA 12.5). Without one, all are
+ * refused: DRIVER_TOO_OLD. */
+bool place_split_possible(void);
+
 /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS as a number: 2 to PLACE_DOMAIN_LIMIT; 0 for NULL, "" and "0"; -1
  * when it is none. */
 int place_fake_domains_parse(const char *text);

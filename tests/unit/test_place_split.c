@@ -306,6 +306,8 @@ static void a_driver_without_any_function_is_no_crash(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_refused(split, i, REPORT_REASON_DRIVER_TOO_OLD);
     assert_int_equal(split->sms, 0);
+    assert_null(split->failed);
+    assert_false(place_split_possible());
 }
 
 static void a_driver_with_the_newer_split_alone_will_do(void **state)
