@@ -45,10 +45,6 @@ uint32_t place_generation_next(void);
  * is not active, or a capture is in the way. */
 bool place_device_make(struct place_device *device, const struct place_wish *wish);
 
-/* A non-blocking stream on a partition's green context. */
-CUresult place_device_stream(cuda_green_context green, CUcontext context, int priority,
-                             CUstream *stream);
-
 /* Side streams first, then the green contexts. */
 void place_device_unmake(struct place_device *device);
 

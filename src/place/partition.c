@@ -224,7 +224,9 @@ static CUresult stream_create(const struct place_partition *partition, int prior
                    ? cuda_driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING,
                                                             priority)
                    : CUDA_ERROR_NOT_SUPPORTED;
-    return place_device_stream(partition->green, partition->context, priority, stream);
+    /* Only non-blocking streams can be made there (measured). */
+    return cuda_driver.cuGreenCtxStreamCreate(stream, partition->green, CU_STREAM_NON_BLOCKING,
+                                              priority);
 }
 
 CUresult place_partition_stream(const struct place_partition *partition, int priority,

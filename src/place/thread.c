@@ -136,6 +136,9 @@ enum report_reason place_events_add(const struct place_partition *partition, uin
     if (!thread)
         return REPORT_REASON_OUT_OF_MEMORY;
     struct place_events *events = &thread->events[partition->device];
+    /* The record may come from another thread, with events. */
+    if (atomic_load_explicit(&events->generation, memory_order_acquire) == generation)
+        return REPORT_REASON_NONE;
     struct place_capture_mode mode = place_capture_mode_relax();
     CUresult result = make_events(&fork, &join);
     bool entered = false;
