@@ -19,6 +19,9 @@ extern "C" {
 /* More attributes than any launch has; a launch with more is recorded up to here. */
 #define RECORDING_ATTRIBUTES_MAX 40
 
+/* Words of a set of SMs, which has one bit an SM. */
+#define RECORDING_SM_WORDS 4
+
 /* Which kind of function handle a call carried. */
 enum recording_handle {
     RECORDING_HANDLE_NONE,     /* the call has no function argument, or the handle was not ours */
@@ -50,12 +53,16 @@ struct recording_call {
     unsigned int thread; /* 1 for the first thread that called the driver, and so on */
     const char *kernel;  /* kernel name of a launch or of a kernel node, else NULL */
     enum recording_handle handle;
-    const void *function;    /* the handle itself */
-    CUstream stream;         /* the handle as it was passed */
-    const char *stream_name; /* "stream#3", "legacy", "per_thread", or NULL */
-    unsigned int grid[3];    /* blocks */
-    unsigned int block[3];   /* threads */
-    unsigned int shared;     /* dynamic bytes */
+    const void *function;      /* the handle itself */
+    CUstream stream;           /* the handle as it was passed */
+    const char *stream_name;   /* "stream#3", "legacy", "per_thread", or NULL */
+    CUcontext context;         /* that a launch or a kernel node runs in, else NULL */
+    const void *green_context; /* the green context (CUgreenCtx) which that is, or NULL */
+    unsigned int sms; /* SMs that it runs on; those of a resource, descriptor or green context */
+    unsigned long long sm_set[RECORDING_SM_WORDS]; /* their numbers, a bit each */
+    unsigned int grid[3];                          /* blocks */
+    unsigned int block[3];                         /* threads */
+    unsigned int shared;                           /* dynamic bytes */
     enum recording_arguments arguments;
     bool capturing;               /* the stream was capturing when the call came in */
     unsigned int attribute_count; /* as the caller passed them, in order, */
@@ -79,7 +86,8 @@ void recording_driver_forget(void);
  */
 int recording_driver_configure(const char *key, const char *value);
 
-/* Writes a line "note=TEXT thread=N" to the log, in its place among the calls; memory keeps none. */
+/* Writes a line "note=TEXT thread=N" to the log, in its place among the calls; memory keeps none.
+ */
 void recording_driver_note(const char *text);
 
 /* Number of recorded calls of this exact name; NULL counts all. */

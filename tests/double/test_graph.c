@@ -80,7 +80,8 @@ static void each_launch_records_the_kernel_nodes_with_their_attributes(void **st
     assert_int_equal(recording_driver_call_count("node"), 4);
     assert_string_equal(recording_driver_call_named("node", 1)->text,
                         "node=2 executable=executable#1 kernel=two handle=function grid=8,1,1 "
-                        "block=32,1,1 shared=0 context=primary#0 attributes=MEM_SYNC_DOMAIN:1");
+                        "block=32,1,1 shared=0 context=primary#0 sms=132 sm_set=0-131 "
+                        "attributes=MEM_SYNC_DOMAIN:1");
     /* Later changes of the graph do not reach what was instantiated. */
     set(second, domain_attribute(0));
     EXPECT(cuGraphDestroy(graph));

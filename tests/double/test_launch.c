@@ -56,6 +56,7 @@ static void the_line_of_a_launch_shows_all_of_it(void **state)
     EXPECT(cuLaunchKernelEx_ptsz(&config, (CUfunction)kernel, parameters, NULL));
     assert_string_equal(last_call("cuLaunchKernelEx_ptsz")->text,
                         "call=cuLaunchKernelEx_ptsz kernel=_Z4axpyv handle=kernel stream=stream#2 "
+                        "context=primary#0 sms=132 sm_set=0-131 "
                         "grid=4,1,1 block=128,1,1 shared=16 "
                         "attributes=CLUSTER_DIMENSION:2/1/1,MEM_SYNC_DOMAIN:1 "
                         "arguments=kernelParams(12:5467f0da1d10d155) capture=0 "

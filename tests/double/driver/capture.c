@@ -112,7 +112,9 @@ CUresult capture_check(CUstream stream)
                    : CUDA_SUCCESS;
     /* Documented: work in the legacy stream would depend on what a blocking stream captures. */
     CUcontext context = context_root(stream->context);
-    if (stream->kind != STREAM_LEGACY || context->capturing_blocking == 0)
+    /* Measured: the NULL stream of a green context waits for nobody. */
+    if (stream->kind != STREAM_LEGACY || stream->context->green != NULL ||
+        context->capturing_blocking == 0)
         return CUDA_SUCCESS;
     for (CUstream other = next_capturing(NULL); other != NULL; other = next_capturing(other))
         if (blocking(other) && context_root(other->context) == context)
@@ -132,6 +134,13 @@ CUresult capture_check_idle(CUstream stream)
         return result;
     capture_invalidate(stream);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+void capture_invalidate_context(CUcontext context)
+{
+    for (CUstream stream = next_capturing(NULL); stream != NULL; stream = next_capturing(stream))
+        if (stream->context == context)
+            capture_invalidate(stream);
 }
 
 CUresult capture_unsafe_call(void)

@@ -10,7 +10,7 @@ static struct call stream_call(const char *name, CUstream handle, CUstream stand
     struct call call = call_begin(name);
     *stream = stream_of(handle, standard, true);
     call_stream(&call, handle, *stream);
-    if (call.result == CUDA_SUCCESS && context_current() == NULL)
+    if (call.result == CUDA_SUCCESS && *stream == NULL && context_current() == NULL)
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
         call.result = stream_refusal(handle);

@@ -82,7 +82,52 @@ static int set_devices(const char *v)
 
 static int set_multiprocessors(const char *v)
 {
-    return set_integer(&configuration.multiprocessors, v, 1, 4096);
+    return set_integer(&configuration.multiprocessors, v, 1, SM_MAX);
+}
+
+static int set_usable(const char *v)
+{
+    return set_integer(&configuration.usable, v, 0, SM_MAX);
+}
+
+/* "70,70"; an empty value is no list. */
+static int set_sizes(struct sizes *sizes, const char *value)
+{
+    struct sizes list = {0, {0}};
+    long sum = 0;
+    for (const char *at = value; *at != '\0';) {
+        char *end;
+        long number = strtol(at, &end, 10);
+        if (end == at || (*end != ',' && *end != '\0') || number < 1 || list.count == SIZES_MAX)
+            return -1;
+        list.size[list.count++] = (int)number;
+        sum += number;
+        if (sum > SM_MAX || (*end == ',' && end[1] == '\0'))
+            return -1;
+        at = *end == ',' ? end + 1 : end;
+    }
+    *sizes = list;
+    return 0;
+}
+
+static int set_locality(const char *v)
+{
+    return set_sizes(&configuration.locality, v);
+}
+
+static int set_domain_multiprocessors(const char *v)
+{
+    return set_integer(&configuration.domain_multiprocessors, v, 0, SM_MAX);
+}
+
+static int set_gpcs(const char *v)
+{
+    return set_sizes(&configuration.gpcs, v);
+}
+
+static int set_coscheduled(const char *v)
+{
+    return set_integer(&configuration.coscheduled, v, 0, SM_MAX);
 }
 
 static int set_domains(const char *v)
@@ -97,12 +142,12 @@ static int set_cluster_max(const char *v)
 
 static int set_partition_minimum(const char *v)
 {
-    return set_integer(&configuration.partition_minimum, v, 1, 4096);
+    return set_integer(&configuration.partition_minimum, v, 1, SM_MAX);
 }
 
 static int set_partition_alignment(const char *v)
 {
-    return set_integer(&configuration.partition_alignment, v, 1, 4096);
+    return set_integer(&configuration.partition_alignment, v, 1, SM_MAX);
 }
 
 static int set_unknown_name(const char *v)
@@ -155,6 +200,11 @@ static const struct {
     {"VERSION", set_version},
     {"DEVICES", set_devices},
     {"SMS", set_multiprocessors},
+    {"USABLE_SMS", set_usable},
+    {"GPCS", set_gpcs},
+    {"LOCALITY_DOMAINS", set_locality},
+    {"LOCALITY_DOMAIN_SMS", set_domain_multiprocessors},
+    {"COSCHEDULED_DEFAULT", set_coscheduled},
     {"COMPUTE_CAPABILITY", set_capability},
     {"MEM_SYNC_DOMAINS", set_domains},
     {"MAX_CLUSTER", set_cluster_max},
@@ -178,6 +228,7 @@ void configuration_refresh(void)
 {
     bool watched = configuration.keep || configuration.log[0] != '\0' || failure_wanted();
     atomic_store_explicit(&driver_watched, watched, memory_order_relaxed);
+    multiprocessors_refresh();
     entry_hide();
 }
 

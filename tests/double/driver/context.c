@@ -50,11 +50,9 @@ CUcontext context_root(CUcontext context)
     return context->green == NULL ? context : context_primary(context->device);
 }
 
-unsigned int context_multiprocessors(CUcontext context)
+struct sm_set context_sms(CUcontext context)
 {
-    if (context->green != NULL)
-        return context->green->multiprocessors;
-    return (unsigned int)configuration.multiprocessors;
+    return context->green != NULL ? context->green->sms : device_sms();
 }
 
 CUcontext context_new(int device)
@@ -103,15 +101,32 @@ void context_reset(void)
     atomic_fetch_add(&generation, 1);
 }
 
-/* The current context if work can be done in it, else why not. */
-static CUresult usable(CUcontext *context)
+bool context_alive(CUcontext context)
+{
+    return context_is(context) && (!context->primary || context->retained != 0 || context->stuck);
+}
+
+CUresult context_usable(CUcontext *context)
 {
     *context = context_current();
     if (*context == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context_is(*context) || ((*context)->primary && (*context)->retained == 0))
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return CUDA_SUCCESS;
+    return context_alive(*context) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+static unsigned int green_contexts(int device)
+{
+    unsigned int count = 0;
+    for (CUgreenCtx green = object_next(OBJECT_GREEN_CONTEXT, NULL); green != NULL;
+         green = object_next(OBJECT_GREEN_CONTEXT, green))
+        count += green->device == device;
+    return count;
+}
+
+void context_unretain(CUcontext context)
+{
+    if (context->retained != 0 && --context->retained == 0)
+        context_empty(context);
 }
 
 CUresult CUDAAPI cuInit(unsigned int Flags)
@@ -159,10 +174,17 @@ static CUresult primary_release(const char *name, CUdevice device)
     CUresult result = call.result;
     if (result == CUDA_SUCCESS) {
         CUcontext context = context_primary(device);
-        if (context->retained == 0)
+        if (context->retained == 0) {
             result = CUDA_ERROR_INVALID_CONTEXT;
-        else if (--context->retained == 0)
-            context_empty(context);
+        } else if (context->retained == 1 && green_contexts(device) != 0) {
+            /* Measured: what green contexts hold is not the program's to release. It is counted
+             * all the same, and the context then stays active even without them. */
+            context->retained = 0;
+            context->stuck = true;
+            result = CUDA_ERROR_NOT_PERMITTED;
+        } else {
+            context_unretain(context);
+        }
     }
     return call_end(&call, result);
 }
@@ -180,10 +202,14 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 static CUresult primary_reset(const char *name, CUdevice device)
 {
     struct call call = primary_call(name, device);
+    /* Measured: not while there are green contexts, and then nothing happens. */
+    if (call.result == CUDA_SUCCESS && green_contexts(device) != 0)
+        call.result = CUDA_ERROR_NOT_PERMITTED;
     if (call.result == CUDA_SUCCESS) {
         CUcontext context = context_primary(device);
         context_empty(context);
         context->retained = 0;
+        context->stuck = false;
     }
     return call_end(&call, call.result);
 }
@@ -224,7 +250,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS) {
         *flags = context_primary(dev)->flags;
-        *active = context_primary(dev)->retained > 0;
+        *active = context_alive(context_primary(dev));
         call_add(&call, "active=%d", *active);
     }
     return call_end(&call, call.result);
@@ -321,7 +347,8 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
     struct call call = call_begin(__func__);
     call_context(&call, ctx);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && ctx != NULL && !context_is(ctx))
+    /* Measured: a destroyed one can be made current, and every use of it is refused then. */
+    if (result == CUDA_SUCCESS && ctx != NULL && !object_was(OBJECT_CONTEXT, ctx))
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS) {
         stack_check();
@@ -395,14 +422,17 @@ static struct call current_call(const char *name, CUcontext *context)
 {
     struct call call = call_begin(name);
     if (call.result == CUDA_SUCCESS)
-        call.result = usable(context);
+        call.result = context_usable(context);
     return call;
 }
 
+/* Measured: a current context that was destroyed still tells its device. */
 CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 {
-    CUcontext context;
-    struct call call = current_call(__func__, &context);
+    CUcontext context = context_current();
+    struct call call = call_begin(__func__);
+    if (call.result == CUDA_SUCCESS && context == NULL)
+        call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && device == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
@@ -410,14 +440,23 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
     return call_end(&call, call.result);
 }
 
+/* Documented: not permitted while a stream of the context captures, and the primary one covers its
+ * green ones. Measured: error 900 in both; the capture in a green context that is synchronized
+ * itself is invalid afterwards, that of a primary one is not. */
+static CUresult synchronize(CUcontext context)
+{
+    if (context->capturing == 0)
+        return CUDA_SUCCESS;
+    if (context->green != NULL)
+        capture_invalidate_context(context);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     CUcontext context;
     struct call call = current_call(__func__, &context);
-    /* Documented: not permitted while a stream of the context captures. */
-    if (call.result == CUDA_SUCCESS && context->capturing != 0)
-        call.result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    return call_end(&call, call.result);
+    return call_end(&call, call.result != CUDA_SUCCESS ? call.result : synchronize(context));
 }
 
 #if CUDA_VERSION >= 13000
@@ -438,8 +477,12 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
     CUcontext context;
     struct call call = ctx == NULL ? current_call(__func__, &context) : call_begin(__func__);
-    if (ctx != NULL && call.result == CUDA_SUCCESS && !context_is(ctx))
+    if (ctx != NULL)
+        context = ctx;
+    if (call.result == CUDA_SUCCESS && !context_is(context))
         call.result = CUDA_ERROR_INVALID_CONTEXT;
+    if (call.result == CUDA_SUCCESS)
+        call.result = synchronize(context);
     return call_end(&call, call.result);
 }
 #endif

@@ -26,7 +26,8 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
     struct call call = call_begin(__func__);
     CUcontext context = ctx == NULL ? context_current() : ctx;
     if (call.result == CUDA_SUCCESS && !context_is(context))
-        call.result = CUDA_ERROR_INVALID_CONTEXT;
+        call.result = object_was(OBJECT_CONTEXT, context) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                          : CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && ctxId == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)

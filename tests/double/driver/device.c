@@ -184,10 +184,10 @@ static CUresult device_attribute(int *value, int attribute, CUdevice device)
         return CUDA_SUCCESS;
     case LOCALITY_DOMAIN_COUNT:
     case LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT:
-        /* Measured: error 1 on a driver before 13.4. Documented for 13.4: one domain. */
+        /* Measured: error 1 on a driver before 13.4. */
         if (configuration.version < 13040)
             return CUDA_ERROR_INVALID_VALUE;
-        *value = attribute == LOCALITY_DOMAIN_COUNT ? 1 : configuration.multiprocessors;
+        *value = attribute == LOCALITY_DOMAIN_COUNT ? domain_count() : domain_multiprocessors();
         return CUDA_SUCCESS;
     default:
         break;

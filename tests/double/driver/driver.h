@@ -33,12 +33,36 @@
 #define ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE 17
 #define ATTRIBUTE_SHARED_MEMORY_MODE 18
 
+/* --- multiprocessors (multiprocessor.c) ---------------------------------------------------- */
+
+#define SM_MAX 256 /* SMs of a device */
+#define SM_WORDS (SM_MAX / 64)
+
+/* SMs by their numbers. */
+struct sm_set {
+    uint64_t bits[SM_WORDS];
+};
+
+#define SIZES_MAX 32
+
+/* Sizes of parts of a device that follow each other. */
+struct sizes {
+    int count;
+    int size[SIZES_MAX];
+};
+
 /* --- configuration.c --------------------------------------------------------------------- */
 
 struct configuration {
     int version; /* as cuDriverGetVersion answers */
     int devices;
     int multiprocessors; /* per device */
+    int usable;          /* of them by this process, as under MPS; 0: all */
+    struct sizes
+        gpcs; /* SMs of each graphics processing cluster; none: as multiprocessor.c has it */
+    struct sizes locality;      /* SMs of each locality domain; none: the device is one */
+    int domain_multiprocessors; /* device attribute 157; 0: the smallest domain's */
+    int coscheduled; /* SMs of a group of cuDevSmResourceSplit when 0 is asked for; 0: see there */
     int capability_major, capability_minor;
     int domains;     /* memory-synchronization domains */
     int cluster_max; /* largest cluster with the non-portable permission */
@@ -68,6 +92,32 @@ void configuration_refresh(void);
 /* Shows and hides exported names as the configuration has it (entry.c, hide.c). */
 void entry_hide(void);
 void hide_apply(size_t count, void *(*function)(size_t index), bool (*wanted)(size_t index));
+
+/* Multiprocessors, continued: what needs the configuration. */
+#define DOMAIN_NONE (-1)
+
+struct text;
+
+void sm_set_add(struct sm_set *set, unsigned int sm);
+bool sm_set_has(const struct sm_set *set, unsigned int sm);
+unsigned int sm_set_count(const struct sm_set *set);
+void sm_set_unite(struct sm_set *set, const struct sm_set *other);
+void sm_set_remove(struct sm_set *set, const struct sm_set *other);
+/* Adds SMs of `from`, in the order of their numbers, until the set has `count`. */
+void sm_set_fill(struct sm_set *set, const struct sm_set *from, unsigned int count);
+void text_sm_set(struct text *text, const struct sm_set *set);
+/* The SMs of any device that this process may use. */
+struct sm_set device_sms(void);
+int domain_count(void);
+/* SMs of a locality domain, as the device attribute has it. */
+int domain_multiprocessors(void);
+int domain_of(unsigned int sm); /* or DOMAIN_NONE */
+int gpc_of(unsigned int sm);
+/* Takes `size` SMs that lie in one GPC and one domain out of the set; empty when there are none. */
+struct sm_set gpc_take(struct sm_set *from, unsigned int size);
+/* How many groups of `size` SMs in one GPC the set has. */
+unsigned int gpc_groups(const struct sm_set *set, unsigned int size);
+void multiprocessors_refresh(void);
 
 /* --- failure.c --------------------------------------------------------------------------- */
 
@@ -111,6 +161,8 @@ void *object_new(enum object_kind kind);
 void object_free(enum object_kind kind, void *object);
 /* Whether a handle is a live object of that kind; any pointer value may be asked. Needs no lock. */
 bool object_is(enum object_kind kind, const void *handle);
+/* The same for an object that may have been destroyed since. */
+bool object_was(enum object_kind kind, const void *handle);
 /* Walks the live objects of a kind: pass NULL first; returns NULL at the end. */
 void *object_next(enum object_kind kind, const void *previous);
 size_t object_live(enum object_kind kind);
@@ -148,9 +200,10 @@ struct CUctx_st {
     int device;
     bool primary;
     unsigned int flags;
-    int retained;                    /* primary contexts: retain count */
-    CUgreenCtx green;                /* the context of a green context */
-    CUstream legacy;                 /* its NULL stream */
+    int retained;     /* primary contexts: retain count, those of green contexts included */
+    bool stuck;       /* active without being retained (context.c) */
+    CUgreenCtx green; /* the context of a green context */
+    CUstream legacy;  /* its NULL stream */
     unsigned int capturing_blocking; /* blocking streams of it that capture now */
     unsigned int capturing;          /* any stream of it that captures now */
 };
@@ -158,6 +211,12 @@ struct CUctx_st {
 /* The calling thread's current context or NULL. Needs no lock. */
 CUcontext context_current(void);
 bool context_is(CUcontext context);
+/* Not destroyed, and of a primary one: active. Needs no lock. */
+bool context_alive(CUcontext context);
+/* The current context if work can be done in it, else why not. */
+CUresult context_usable(CUcontext *context);
+/* Gives up one hold on a primary context. */
+void context_unretain(CUcontext context);
 /* Context whose functions may run in `context`: for a green one the device's primary. */
 CUcontext context_root(CUcontext context);
 void context_destroy(CUcontext context);
@@ -168,7 +227,8 @@ void memory_reset(void);
 /* True after cuInit, in this process. Needs no lock. */
 bool driver_initialized(void);
 bool device_is(CUdevice device);
-unsigned int context_multiprocessors(CUcontext context);
+/* The SMs that kernels of the context run on. */
+struct sm_set context_sms(CUcontext context);
 /* Calls back into the process as the WSL2 driver does (entry.c); without the lock. */
 void driver_call_out(void);
 
@@ -338,6 +398,8 @@ CUresult capture_check_idle(CUstream stream);
 /* A node in the graph that the stream captures into; the stream then depends on it alone. */
 CUresult capture_node(CUstream stream, CUgraphNodeType type, CUgraphNode *node);
 void capture_invalidate(CUstream stream);
+/* Of every stream of this context, not of the device's other ones. */
+void capture_invalidate_context(CUcontext context);
 void capture_leave(CUstream stream);
 CUresult capture_join(CUstream stream, CUevent event);
 void capture_event(CUstream stream, CUevent event);
@@ -350,17 +412,27 @@ CUresult capture_unsafe_call(void);
 
 /* --- green contexts ------------------------------------------------------------------------ */
 
+/* What a resource says of its SMs beside their number (resource.h). */
+struct resource_shape {
+    uint32_t minimum, alignment, flags, domain;
+};
+
 struct CUgreenCtx_st {
     struct object object;
     int device;
-    unsigned int multiprocessors;
+    struct sm_set sms;
+    struct sm_set grouped; /* those of them that are co-scheduled by more than 2 */
+    unsigned int together; /* largest cluster that they can run */
+    struct resource_shape shape;
     CUcontext context; /* made by cuCtxFromGreenCtx or by the first stream; always there */
 };
 
 struct CUdevResourceDesc_st {
     struct object object;
     int device;
-    unsigned int multiprocessors;
+    struct sm_set sms, grouped;
+    unsigned int together;
+    struct resource_shape shape;
 };
 
 /* --- launches ------------------------------------------------------------------------------ */
@@ -387,6 +459,9 @@ CUresult launch_check(const struct launch *launch, CUcontext context,
 
 unsigned int occupancy_blocks(const struct launchable *what, int device, unsigned int threads,
                               size_t shared);
+/* Blocks that are resident at once, without clusters. */
+unsigned int occupancy_resident(const struct launchable *what, CUcontext context,
+                                unsigned int threads, size_t shared);
 unsigned int occupancy_clusters(const struct launchable *what, CUcontext context,
                                 unsigned int threads, size_t shared, unsigned int size);
 
@@ -496,6 +571,10 @@ void call_stream(struct call *call, CUstream handle, CUstream stream);
 void call_function(struct call *call, const void *handle);
 void call_object(struct call *call, const char *key, enum object_kind kind, const void *handle);
 void call_context(struct call *call, CUcontext context);
+/* sms=16 sm_set=0-15 */
+void call_sms(struct call *call, const struct sm_set *sms);
+/* Context, green context and SMs that a kernel runs in. */
+void call_place(struct call *call, CUcontext context);
 void call_launch(struct call *call, const struct launch *launch);
 /* One more line after that of the call, named "node". */
 void call_node(struct call *call, const struct CUgraphExec_st *executable, CUgraphNode node);

@@ -108,7 +108,7 @@ static struct call both_call(const char *name, CUevent event, CUstream handle, C
     struct call call = event_call(name, event);
     *stream = stream_of(handle, standard, true);
     call_stream(&call, handle, *stream);
-    if (call.result == CUDA_SUCCESS && context_current() == NULL)
+    if (call.result == CUDA_SUCCESS && *stream == NULL && context_current() == NULL)
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
         call.result = stream_refusal(handle);
@@ -123,6 +123,10 @@ static CUresult record(const char *name, CUstream standard, CUevent event, CUstr
     CUstream stream;
     struct call call = both_call(name, event, handle, standard, &stream);
     call_add(&call, "flags=%u", flags);
+    /* Measured: an event of another context, where a green one counts as the primary. */
+    if (call.result == CUDA_SUCCESS && context_is(event->context) &&
+        context_root(event->context) != context_root(stream->context))
+        call.result = CUDA_ERROR_INVALID_HANDLE;
     if (call.result == CUDA_SUCCESS) {
         event->recorded++;
         capture_event(stream, event);

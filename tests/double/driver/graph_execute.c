@@ -184,7 +184,7 @@ static CUresult launch(const char *name, CUgraphExec executable, CUstream handle
     CUstream stream = stream_of(handle, standard, true);
     call_stream(&call, handle, stream);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && context_current() == NULL)
+    if (result == CUDA_SUCCESS && stream == NULL && context_current() == NULL)
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS && stream == NULL)
         result = stream_refusal(handle);

@@ -1,186 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Green contexts: splitting the SMs of a device. The numbers are those measured on the H200 (132
- * SMs, minimum 8, alignment 8): 1 gives 8, 16 gives 16, 20 gives 24, 66 gives 72; one split into
- * minimum groups gives 15 of them and a rest of 12.
- */
+/* Green contexts: contexts that run on a part of a device's SMs. */
 #include "driver.h"
+#include "newer.h"
 #include <string.h>
-
-/* What we keep in a resource's padding; the driver's own content there is private. */
-struct mark {
-    uint32_t magic;
-    int device;
-    uint32_t split; /* an output of a split: measured, it cannot be split again (915) */
-};
-
-#define MARK_MAGIC 0x4d534752u
-
-static struct mark mark_of(const CUdevResource *resource)
-{
-    struct mark mark;
-    memcpy(&mark, resource->_internal_padding, sizeof(mark));
-    return mark;
-}
-
-static void fill_resource(CUdevResource *resource, int device, unsigned int count, bool split)
-{
-    struct mark mark = {MARK_MAGIC, device, split};
-    memset(resource, 0, sizeof(*resource));
-    resource->type = CU_DEV_RESOURCE_TYPE_SM;
-    resource->sm.smCount = count;
-#if CUDA_VERSION >= 13000
-    resource->sm.minSmPartitionSize = (unsigned int)configuration.partition_minimum;
-    resource->sm.smCoscheduledAlignment = (unsigned int)configuration.partition_alignment;
-#endif
-    memcpy(resource->_internal_padding, &mark, sizeof(mark));
-}
-
-/* Fills a question's answer in and ends its call. */
-static CUresult answer(struct call *call, CUresult wrong, bool exists, int device,
-                       unsigned int count, CUdevResource *resource, CUdevResourceType type)
-{
-    CUresult result = call->result;
-    call_add(call, "type=%d", (int)type);
-    if (result == CUDA_SUCCESS && !exists)
-        result = wrong;
-    if (result == CUDA_SUCCESS && resource == NULL)
-        result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && type != CU_DEV_RESOURCE_TYPE_SM)
-        result = CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    if (result == CUDA_SUCCESS) {
-        fill_resource(resource, device, count, false);
-        call_add(call, "sms=%u", count);
-    }
-    return call_end(call, result);
-}
-
-CUresult CUDAAPI cuDeviceGetDevResource(CUdevice device, CUdevResource *resource,
-                                        CUdevResourceType type)
-{
-    struct call call = call_begin(__func__);
-    call_add(&call, "device=%d", device);
-    return answer(&call, CUDA_ERROR_INVALID_DEVICE, device_is(device), device,
-                  (unsigned int)configuration.multiprocessors, resource, type);
-}
-
-CUresult CUDAAPI cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource,
-                                     CUdevResourceType type)
-{
-    struct call call = call_begin(__func__);
-    bool exists = context_is(hCtx);
-    call_context(&call, hCtx);
-    return answer(&call, CUDA_ERROR_INVALID_CONTEXT, exists, exists ? hCtx->device : 0,
-                  exists ? context_multiprocessors(hCtx) : 0, resource, type);
-}
-
-CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource,
-                                          CUdevResourceType type)
-{
-    struct call call = call_begin(__func__);
-    bool exists = object_is(OBJECT_GREEN_CONTEXT, hCtx);
-    call_object(&call, "green_context", OBJECT_GREEN_CONTEXT, hCtx);
-    return answer(&call, CUDA_ERROR_INVALID_CONTEXT, exists, exists ? hCtx->device : 0,
-                  exists ? hCtx->multiprocessors : 0, resource, type);
-}
-
-static unsigned int granted(unsigned int wanted)
-{
-    unsigned int step = (unsigned int)configuration.partition_alignment;
-    unsigned int size = (wanted + step - 1) / step * step;
-    unsigned int least = (unsigned int)configuration.partition_minimum;
-    return size < least ? least : size;
-}
-
-/* Measured: 132 SMs make 15 groups of 8, and 12 remain; a last group whose rest would be smaller
- * than a partition joins that rest. */
-static unsigned int groups_possible(unsigned int total, unsigned int size)
-{
-    unsigned int groups = total / size;
-    unsigned int rest = total % size;
-    if (groups > 1 && rest != 0 && rest < (unsigned int)configuration.partition_minimum)
-        groups--;
-    return groups;
-}
-
-static CUresult split(CUdevResource *outputs, unsigned int *groups, const CUdevResource *input,
-                      CUdevResource *remaining, unsigned int wanted)
-{
-    if (groups == NULL || input == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    struct mark mark = mark_of(input);
-    if (input->type != CU_DEV_RESOURCE_TYPE_SM || mark.magic != MARK_MAGIC)
-        return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    if (mark.split != 0)
-        return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    unsigned int total = input->sm.smCount;
-    unsigned int size = granted(wanted);
-    unsigned int count = groups_possible(total, size);
-    if (count == 0)
-        return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    /* Documented: with no result only the number of groups is given. */
-    if (outputs == NULL) {
-        *groups = count;
-        return CUDA_SUCCESS;
-    }
-    if (*groups < count)
-        count = *groups;
-    *groups = count;
-    for (unsigned int i = 0; i < count; i++)
-        fill_resource(&outputs[i], mark.device, size, true);
-    unsigned int rest = total - count * size;
-    if (remaining != NULL) {
-        if (rest == 0)
-            memset(remaining, 0, sizeof(*remaining));
-        else
-            fill_resource(remaining, mark.device, rest, true);
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *nbGroups,
-                                             const CUdevResource *input, CUdevResource *remaining,
-                                             unsigned int useFlags, unsigned int minCount)
-{
-    struct call call = call_begin(__func__);
-    call_add(&call, "flags=%u wanted=%u", useFlags, minCount);
-    if (call.result == CUDA_SUCCESS)
-        call.result = split(result, nbGroups, input, remaining, minCount);
-    if (call.result == CUDA_SUCCESS)
-        call_add(&call, "groups=%u granted=%u", *nbGroups, granted(minCount));
-    return call_end(&call, call.result);
-}
-
-CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources,
-                                           unsigned int nbResources)
-{
-    struct call call = call_begin(__func__);
-    CUresult result = call.result;
-    unsigned int count = 0;
-    int device = -1;
-    if (result == CUDA_SUCCESS && (phDesc == NULL || resources == NULL || nbResources == 0))
-        result = CUDA_ERROR_INVALID_VALUE;
-    for (unsigned int i = 0; i < nbResources && result == CUDA_SUCCESS; i++) {
-        struct mark mark = mark_of(&resources[i]);
-        if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM || mark.magic != MARK_MAGIC)
-            result = CUDA_ERROR_INVALID_RESOURCE_TYPE;
-        else if (device >= 0 && device != mark.device)
-            result = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-        device = mark.device;
-        count += resources[i].sm.smCount;
-    }
-    if (result == CUDA_SUCCESS) {
-        *phDesc = object_new(OBJECT_DESCRIPTION);
-        if (*phDesc == NULL) {
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-        } else {
-            (*phDesc)->device = device;
-            (*phDesc)->multiprocessors = count;
-            call_add(&call, "resources=%u sms=%u", nbResources, count);
-        }
-    }
-    return call_end(&call, result);
-}
 
 static CUresult create(CUgreenCtx *out, CUdevResourceDesc description, CUdevice device)
 {
@@ -188,7 +10,10 @@ static CUresult create(CUgreenCtx *out, CUdevResourceDesc description, CUdevice 
     if (green == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     green->device = device;
-    green->multiprocessors = description->multiprocessors;
+    green->sms = description->sms;
+    green->grouped = description->grouped;
+    green->together = description->together;
+    green->shape = description->shape;
     green->context = context_new(device);
     if (green->context == NULL) {
         object_free(OBJECT_GREEN_CONTEXT, green);
@@ -209,16 +34,19 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     call_add(&call, "device=%d flags=%u", dev, flags);
     if (result == CUDA_SUCCESS && !device_is(dev))
         result = CUDA_ERROR_INVALID_DEVICE;
-    /* Documented: the flag is required. */
-    if (result == CUDA_SUCCESS && (phCtx == NULL || flags != CU_GREEN_CTX_DEFAULT_STREAM ||
-                                   !object_is(OBJECT_DESCRIPTION, desc) || desc->device != dev))
+    /* Measured: no other flags. Documented: since 13.3 none is a choice, too. */
+    bool known =
+        flags == CU_GREEN_CTX_DEFAULT_STREAM || (flags == 0 && configuration.version >= 13030);
+    if (result == CUDA_SUCCESS && (phCtx == NULL || !known || !object_is(OBJECT_DESCRIPTION, desc)))
         result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && desc->device != dev)
+        result = CUDA_ERROR_INVALID_DEVICE; /* measured */
     if (result == CUDA_SUCCESS)
         result = create(phCtx, desc, dev);
     if (result == CUDA_SUCCESS) {
         call_object(&call, "green_context", OBJECT_GREEN_CONTEXT, *phCtx);
         call_context(&call, (*phCtx)->context);
-        call_add(&call, "sms=%u", (*phCtx)->multiprocessors);
+        call_sms(&call, &(*phCtx)->sms);
     }
     return call_end(&call, result);
 }
@@ -227,8 +55,10 @@ static struct call green_call(const char *name, CUgreenCtx green, const void *ou
 {
     struct call call = call_begin(name);
     call_object(&call, "green_context", OBJECT_GREEN_CONTEXT, green);
+    /* Measured: a destroyed one is told apart. */
     if (call.result == CUDA_SUCCESS && !object_is(OBJECT_GREEN_CONTEXT, green))
-        call.result = CUDA_ERROR_INVALID_CONTEXT;
+        call.result = object_was(OBJECT_GREEN_CONTEXT, green) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                              : CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && output == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     return call;
@@ -238,10 +68,11 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
     struct call call = green_call(__func__, hCtx, &configuration);
     if (call.result == CUDA_SUCCESS) {
+        int device = hCtx->device;
         stream_orphan(hCtx);
-        context_primary(hCtx->device)->retained--;
         context_destroy(hCtx->context);
         object_free(OBJECT_GREEN_CONTEXT, hCtx);
+        context_unretain(context_primary(device));
     }
     return call_end(&call, call.result);
 }
@@ -256,15 +87,25 @@ CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
     return call_end(&call, call.result);
 }
 
+/* Measured: an event of the context while one of its streams captures is refused, and the capture
+ * is invalid. Documented: so is waiting for an event of a capture. */
+static CUresult check_capture(CUgreenCtx green, CUevent waited)
+{
+    bool captured = waited != NULL && waited->capture_id != 0;
+    if (green->context->capturing == 0 && !captured)
+        return CUDA_SUCCESS;
+    capture_invalidate_context(green->context);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
 {
     struct call call = green_call(__func__, hCtx, &configuration);
     call_object(&call, "event", OBJECT_EVENT, hEvent);
     if (call.result == CUDA_SUCCESS && !object_is(OBJECT_EVENT, hEvent))
         call.result = CUDA_ERROR_INVALID_HANDLE;
-    /* Documented: unsupported while a stream of the context captures. */
-    if (call.result == CUDA_SUCCESS && hCtx->context->capturing != 0)
-        call.result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (call.result == CUDA_SUCCESS)
+        call.result = check_capture(hCtx, NULL);
     if (call.result == CUDA_SUCCESS)
         hEvent->recorded++;
     return call_end(&call, call.result);
@@ -276,11 +117,12 @@ CUresult CUDAAPI cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
     call_object(&call, "event", OBJECT_EVENT, hEvent);
     if (call.result == CUDA_SUCCESS && !object_is(OBJECT_EVENT, hEvent))
         call.result = CUDA_ERROR_INVALID_HANDLE;
-    if (call.result == CUDA_SUCCESS && (hCtx->context->capturing != 0 || hEvent->capture_id != 0))
-        call.result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (call.result == CUDA_SUCCESS)
+        call.result = check_capture(hCtx, hEvent);
     return call_end(&call, call.result);
 }
 
+/* Documented: of a default stream the current context's. */
 CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     struct call call = call_begin(__func__);
@@ -288,10 +130,12 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
     call_stream(&call, hStream, stream);
     if (call.result == CUDA_SUCCESS && phCtx == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
+    if (call.result == CUDA_SUCCESS && stream == NULL && context_current() == NULL)
+        call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && stream == NULL)
         call.result = stream_refusal(hStream);
     if (call.result == CUDA_SUCCESS)
-        *phCtx = stream->green;
+        *phCtx = stream->context->green;
     return call_end(&call, call.result);
 }
 
@@ -312,12 +156,14 @@ CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx,
 }
 #endif
 
-#if CUDA_VERSION >= 13000
+/* Documented: with NULL the current context, if that is a green one. */
 CUresult CUDAAPI cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
 {
+    CUcontext current = context_current();
+    if (greenCtx == NULL && current != NULL && context_is(current))
+        greenCtx = current->green;
     struct call call = green_call(__func__, greenCtx, greenCtxId);
     if (call.result == CUDA_SUCCESS)
         *greenCtxId = greenCtx->context->object.ordinal;
     return call_end(&call, call.result);
 }
-#endif

@@ -13,13 +13,14 @@ static bool contexts_fit(const struct launch *launch)
     return function == NULL || context_root(function) == root;
 }
 
-/* Looks the handles up. Without the lock only if `may_create` is false. */
+/* Looks the handles up. Without the lock only if `may_create` is false. Measured: a created stream
+ * needs no current context. */
 static CUresult find_handles(struct launch *launch, CUstream standard, bool may_create)
 {
     CUcontext context = context_current();
-    if (context == NULL)
+    if (context == NULL && !object_is(OBJECT_STREAM, launch->stream_handle))
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!context_is(context) || (context->primary && context->retained == 0))
+    if (context != NULL && !context_alive(context))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     launch->stream = stream_of(launch->stream_handle, standard, may_create);
     bool function = launchable_of(launch->handle, &launch->what);
@@ -258,7 +259,7 @@ static CUresult host_function(const char *name, CUstream handle, CUstream standa
     CUstream stream = stream_of(handle, standard, true);
     call_stream(&call, handle, stream);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && context_current() == NULL)
+    if (result == CUDA_SUCCESS && stream == NULL && context_current() == NULL)
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS && stream == NULL)
         result = stream_refusal(handle);

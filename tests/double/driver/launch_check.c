@@ -146,13 +146,17 @@ static CUresult check_residency(const struct launch *launch, CUcontext context, 
     /* Documented: a block that does not fit on an SM. */
     if (blocks == 0)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    size_t size = cluster[0] == 0 ? 1 : (size_t)cluster[0] * cluster[1] * cluster[2];
-    size_t resident = (size_t)occupancy_clusters(&launch->what, context, threads, launch->shared,
-                                                 (unsigned int)size) *
-                      size;
+    size_t resident = occupancy_resident(&launch->what, context, threads, launch->shared);
+    if (cluster[0] != 0) {
+        unsigned int size = cluster[0] * cluster[1] * cluster[2];
+        resident = (size_t)size *
+                   occupancy_clusters(&launch->what, context, threads, launch->shared, size);
+    }
+    /* Measured on partitions: a cluster that fits nowhere. */
     if (resident == 0)
-        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES; /* assumed for a cluster that fits nowhere */
-    /* Documented: all blocks of a cooperative launch must be resident together. */
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    /* Documented: all blocks of a cooperative launch must be resident together; measured, with a
+     * cluster and on a partition, too. */
     size_t grid = (size_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     if (cooperative && grid > resident)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;

@@ -73,8 +73,9 @@ static struct call memory_call(const char *name, size_t size)
 {
     struct call call = call_begin(name);
     call_add(&call, "bytes=%zu", size);
-    if (call.result == CUDA_SUCCESS && context_current() == NULL)
-        call.result = CUDA_ERROR_INVALID_CONTEXT;
+    CUcontext context;
+    if (call.result == CUDA_SUCCESS)
+        call.result = context_usable(&context);
     return call;
 }
 

@@ -7,6 +7,33 @@
 
 #pragma GCC visibility push(default)
 
+#if CUDA_VERSION < 13000
+typedef CUresult(CUDAAPI *PFN_cuGreenCtxGetId_v12090)(CUgreenCtx, unsigned long long *);
+CUresult CUDAAPI cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId);
+#endif
+
+#if CUDA_VERSION < 13010
+typedef struct {
+    unsigned int smCount, coscheduledSmCount, preferredCoscheduledSmCount, flags;
+    unsigned int reserved[12];
+} CU_DEV_SM_RESOURCE_GROUP_PARAMS;
+typedef CUresult(CUDAAPI *PFN_cuDevSmResourceSplit_v13010)(CUdevResource *, unsigned int,
+                                                           const CUdevResource *, CUdevResource *,
+                                                           unsigned int,
+                                                           CU_DEV_SM_RESOURCE_GROUP_PARAMS *);
+typedef CUresult(CUDAAPI *PFN_cuStreamGetDevResource_v13010)(CUstream, CUdevResource *,
+                                                             CUdevResourceType);
+typedef PFN_cuStreamGetDevResource_v13010 PFN_cuStreamGetDevResource_v13010_ptsz;
+CUresult CUDAAPI cuDevSmResourceSplit(CUdevResource *result, unsigned int nbGroups,
+                                      const CUdevResource *input, CUdevResource *remainder,
+                                      unsigned int flags,
+                                      CU_DEV_SM_RESOURCE_GROUP_PARAMS *groupParams);
+CUresult CUDAAPI cuStreamGetDevResource(CUstream hStream, CUdevResource *resource,
+                                        CUdevResourceType type);
+#endif
+CUresult CUDAAPI cuStreamGetDevResource_ptsz(CUstream hStream, CUdevResource *resource,
+                                             CUdevResourceType type);
+
 #if CUDA_VERSION < 13030
 typedef void *CUgraphRecaptureCallback;
 typedef CUresult(CUDAAPI *PFN_cuStreamBeginRecaptureToGraph_v13030)(CUstream, CUstreamCaptureMode,

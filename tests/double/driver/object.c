@@ -89,16 +89,28 @@ void object_free(enum object_kind kind, void *handle)
     arenas[kind].live--;
 }
 
-bool object_is(enum object_kind kind, const void *handle)
+/* The object, dead or alive, at that address; NULL when there never was one. */
+static const struct object *object_at(enum object_kind kind, const void *handle)
 {
     const struct arena *arena = &arenas[kind];
     size_t used = atomic_load_explicit(&arena->used, memory_order_acquire);
     if (used == 0 || (uintptr_t)handle < (uintptr_t)arena->base)
-        return false;
+        return NULL;
     size_t offset = (uintptr_t)handle - (uintptr_t)arena->base;
     if (offset >= used * arena->size || offset % arena->size != 0)
-        return false;
-    return ((const struct object *)handle)->live;
+        return NULL;
+    return handle;
+}
+
+bool object_is(enum object_kind kind, const void *handle)
+{
+    const struct object *object = object_at(kind, handle);
+    return object != NULL && object->live;
+}
+
+bool object_was(enum object_kind kind, const void *handle)
+{
+    return object_at(kind, handle) != NULL;
 }
 
 void *object_next(enum object_kind kind, const void *previous)

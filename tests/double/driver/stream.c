@@ -41,17 +41,21 @@ CUstream stream_of(CUstream handle, CUstream standard, bool may_create)
         CUcontext context = context_current();
         if (context == NULL || !context_is(context))
             return NULL;
-        return handle == CU_STREAM_LEGACY ? context->legacy
-                                          : per_thread_stream(context, may_create);
+        if (handle == CU_STREAM_LEGACY)
+            return context->legacy;
+        /* Measured: a green context has no per-thread stream. */
+        return context->green != NULL ? NULL : per_thread_stream(context, may_create);
     }
     return object_is(OBJECT_STREAM, handle) && !handle->orphan ? handle : NULL;
 }
 
+#define STREAM_DETACHED ((CUresult)917) /* CUDA_ERROR_STREAM_DETACHED of 13.1 */
+
 CUresult stream_refusal(CUstream handle)
 {
-    if (object_is(OBJECT_STREAM, handle) && handle->orphan)
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return CUDA_ERROR_INVALID_HANDLE;
+    if (!object_is(OBJECT_STREAM, handle) || !handle->orphan)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return configuration.version >= 13010 ? STREAM_DETACHED : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 void stream_orphan(CUgreenCtx green)
@@ -60,8 +64,13 @@ void stream_orphan(CUgreenCtx green)
          stream = object_next(OBJECT_STREAM, stream)) {
         if (stream->green != green)
             continue;
-        if (stream->capture != NULL)
+        if (stream->capture != NULL) {
+            /* Documented since 13.1. Measured before: a capture that the stream had joined goes on.
+             */
+            if (configuration.version >= 13010)
+                capture_invalidate(stream);
             capture_leave(stream);
+        }
         stream->orphan = true;
         stream->green = NULL;
         stream->context = NULL;
@@ -83,7 +92,8 @@ CUresult stream_new(CUcontext context, unsigned int flags, int priority, CUgreen
     stream->kind = STREAM_CREATED;
     stream->context = context;
     stream->green = green;
-    stream->flags = flags;
+    /* Measured: in a green context every stream is non-blocking, asked for or not. */
+    stream->flags = context->green != NULL ? CU_STREAM_NON_BLOCKING : flags;
     stream->priority = value.priority;
     if (stream->priority != 0)
         attribute_put(&stream->attributes, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
@@ -118,10 +128,11 @@ static CUresult create(struct call *call, CUstream *stream, unsigned int flags, 
     call_add(call, "flags=%u priority=%d", flags, priority);
     if (call->result != CUDA_SUCCESS)
         return call->result;
-    CUcontext context = context_current();
-    if (context == NULL || !context_is(context))
-        return CUDA_ERROR_INVALID_CONTEXT;
-    CUresult result = stream_new(context, flags, priority, context->green, stream);
+    CUcontext context;
+    CUresult result = context_usable(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = stream_new(context, flags, priority, context->green, stream);
     if (result == CUDA_SUCCESS)
         call_stream(call, *stream, *stream);
     return result;
@@ -145,7 +156,8 @@ static CUresult destroy(const char *name, CUstream handle)
     bool is_stream = object_is(OBJECT_STREAM, handle);
     call_stream(&call, handle, is_stream ? handle : NULL);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && (!is_stream || handle->orphan))
+    /* Documented: a stream that lost its green context can be destroyed since 13.1, not before. */
+    if (result == CUDA_SUCCESS && (!is_stream || (handle->orphan && configuration.version < 13010)))
         result = stream_refusal(handle);
     if (result == CUDA_SUCCESS)
         stream_free(handle);
@@ -176,7 +188,7 @@ static struct call stream_call(const char *name, CUstream handle, CUstream stand
     struct call call = call_begin(name);
     *stream = stream_of(handle, standard, true);
     call_stream(&call, handle, *stream);
-    if (call.result == CUDA_SUCCESS && context_current() == NULL)
+    if (call.result == CUDA_SUCCESS && *stream == NULL && context_current() == NULL)
         call.result = CUDA_ERROR_INVALID_CONTEXT;
     if (call.result == CUDA_SUCCESS && *stream == NULL)
         call.result = stream_refusal(handle);
@@ -211,18 +223,17 @@ static CUresult get_context(const char *name, CUstream standard, CUstream handle
 TWO_FORMS(cuStreamGetCtx, (CUstream hStream, CUcontext *pctx), get_context, hStream, pctx)
 
 #if CUDA_VERSION >= 12050
-/* Documented: exactly one of the two outputs is set, the other is null. */
+/* Measured: of a green context's stream the green context and the device's primary context, of any
+ * other its own context and null; an output may be missing. */
 static CUresult get_contexts(const char *name, CUstream standard, CUstream handle,
                              CUcontext *context, CUgreenCtx *green)
 {
     CUstream stream;
     struct call call = stream_call(name, handle, standard, capture_check_legacy, &stream);
-    if (call.result == CUDA_SUCCESS && (context == NULL || green == NULL))
-        call.result = CUDA_ERROR_INVALID_VALUE;
-    if (call.result == CUDA_SUCCESS) {
-        *context = stream->green == NULL ? stream->context : NULL;
-        *green = stream->green;
-    }
+    if (call.result == CUDA_SUCCESS && context != NULL)
+        *context = context_root(stream->context);
+    if (call.result == CUDA_SUCCESS && green != NULL)
+        *green = stream->context->green;
     return call_end(&call, call.result);
 }
 

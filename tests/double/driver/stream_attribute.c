@@ -8,7 +8,7 @@ static CUresult check(struct call *call, CUstream handle, CUstream stream)
 {
     if (call->result != CUDA_SUCCESS)
         return call->result;
-    if (context_current() == NULL)
+    if (stream == NULL && context_current() == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
     return stream == NULL ? stream_refusal(handle) : capture_check_legacy(stream);
 }
@@ -59,8 +59,9 @@ static CUresult get(const char *name, CUstream standard, CUstream handle, CUstre
     return call_end(&call, result);
 }
 
-/* Measured: priority, domain and map are copied. Documented: all attributes, within one context.
- * Assumed: the legacy stream is treated as when one attribute is set. */
+/* Measured: priority, domain and map are copied, and streams of two contexts are refused (1), of a
+ * green context and of its primary one, too. Documented: all attributes are copied. Assumed: the
+ * legacy stream is treated as when one attribute is set. */
 static CUresult copy(const char *name, CUstream standard, CUstream to_handle, CUstream from_handle)
 {
     struct call call = call_begin(name);
@@ -74,7 +75,7 @@ static CUresult copy(const char *name, CUstream standard, CUstream to_handle, CU
     CUresult result = check(&call, to == NULL ? to_handle : from_handle, to == NULL ? to : from);
     if (result == CUDA_SUCCESS)
         result = capture_check_legacy(from);
-    if (result == CUDA_SUCCESS && context_root(to->context) != context_root(from->context))
+    if (result == CUDA_SUCCESS && to->context != from->context)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         to->attributes = from->attributes;

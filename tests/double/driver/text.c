@@ -230,6 +230,8 @@ void call_launch(struct call *call, const struct launch *launch)
         return;
     call_function(call, launch->handle);
     call_stream(call, launch->stream_handle, launch->stream);
+    if (launch->stream != NULL)
+        call_place(call, launch->stream->context);
     memcpy(record->grid, launch->grid, sizeof(record->grid));
     memcpy(record->block, launch->block, sizeof(record->block));
     record->shared = launch->shared;
@@ -269,7 +271,7 @@ void call_kernel_node(struct call *call, const struct kernel_node *kernel)
     text_add(&call->details, " grid=%u,%u,%u block=%u,%u,%u shared=%u", kernel->grid[0],
              kernel->grid[1], kernel->grid[2], kernel->block[0], kernel->block[1], kernel->block[2],
              kernel->shared);
-    call_context(call, kernel->context);
+    call_place(call, kernel->context);
     attribute_list(&kernel->attributes, &record->effective);
     text_add(&call->details, " attributes=");
     text_attributes(&call->details, record->effective.list, record->effective.count);
@@ -283,4 +285,27 @@ void call_context(struct call *call, CUcontext context)
         text_add(&call->details, " context=primary#%d", context->device);
     else
         call_object(call, "context", OBJECT_CONTEXT, context);
+}
+
+void call_sms(struct call *call, const struct sm_set *sms)
+{
+    if (call->record == NULL)
+        return;
+    call->record->sms = sm_set_count(sms);
+    memcpy(call->record->sm_set, sms->bits, sizeof(call->record->sm_set));
+    text_add(&call->details, " sms=%u sm_set=", call->record->sms);
+    text_sm_set(&call->details, sms);
+}
+
+void call_place(struct call *call, CUcontext context)
+{
+    call_context(call, context);
+    if (call->record == NULL || context == NULL || !context_is(context))
+        return;
+    if (context->green != NULL)
+        call_object(call, "green_context", OBJECT_GREEN_CONTEXT, context->green);
+    struct sm_set sms = context_sms(context);
+    call->record->context = context;
+    call->record->green_context = context->green;
+    call_sms(call, &sms);
 }

@@ -66,7 +66,7 @@ static CUresult transfer(const char *name, CUstream standard, CUstream handle,
     call_stream(&call, handle, stream);
     call_add(&call, "bytes=%zu", transfer.size);
     CUresult result = call.result;
-    if (result == CUDA_SUCCESS && context_current() == NULL)
+    if (result == CUDA_SUCCESS && stream == NULL && context_current() == NULL)
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS && stream == NULL)
         result = stream_refusal(handle);
