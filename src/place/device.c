@@ -313,10 +313,13 @@ void place_device_unmake(struct place_device *device)
 void place_device_lose(struct place_partition *partition)
 {
     struct place_capture_mode mode = place_capture_mode_relax();
-    withdraw(partition, place_generation_next());
-    place_sides_gone(partition->device, partition->index);
     /* Whether the green context lives on without its context is not documented: it is left alone.
      */
+    struct made made = {.probe = partition->probe};
+    withdraw(partition, place_generation_next());
+    place_sides_gone(partition->device, partition->index);
     partition->green = NULL;
+    partition->probe = NULL;
+    destroy(&made);
     place_capture_mode_restore(mode);
 }
