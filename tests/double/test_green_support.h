@@ -4,9 +4,10 @@
 #ifndef TEST_GREEN_SUPPORT_H
 #define TEST_GREEN_SUPPORT_H
 
+#include "test_support.h" /* first: it makes cuda.h declare every variant */
+
 #include "cuda/interface.h"
 #include "driver/newer.h"
-#include "test_support.h"
 
 /* Error codes that the oldest headers do not name. */
 #define STREAM_DETACHED 917

@@ -538,7 +538,13 @@ void call_kernel_node(struct call *call, const struct kernel_node *kernel);
 /* Takes grid, arguments and function of a launch; checks them with the attributes that the node
  * has. On an error the node is as before. */
 CUresult kernel_node_set(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params);
+/* The same, and refused when the kernel would then run in another context than this. */
+CUresult kernel_node_set_within(struct kernel_node *kernel,
+                                const CUDA_KERNEL_NODE_PARAMS_v2 *params, CUcontext context);
 CUresult kernel_node_check(const struct kernel_node *kernel);
+/* A cooperative grid that is not resident at once. Measured on a partition: such a node is
+ * instantiated and launched without an error and never ends. */
+bool kernel_node_hangs(const struct kernel_node *kernel);
 void kernel_node_copy_arguments(struct kernel_node *kernel);
 void kernel_node_free(struct kernel_node *kernel);
 

@@ -238,7 +238,8 @@ static struct call counterpart_call(const char *name, CUgraphExec executable, CU
     return call;
 }
 
-/* Measured: a cluster on the node and a grid that it does not divide: 912. */
+/* Measured: a cluster on the node and a grid that it does not divide: 912. The context has to stay
+ * what it is (1): what names a function means the current one, and what was read names one. */
 static CUresult set_kernel(const char *name, CUgraphExec executable, CUgraphNode original,
                            const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
@@ -247,7 +248,7 @@ static CUresult set_kernel(const char *name, CUgraphExec executable, CUgraphNode
     if (call.result == CUDA_SUCCESS && node->type != CU_GRAPH_NODE_TYPE_KERNEL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
-        call.result = kernel_node_set(&node->kernel, params);
+        call.result = kernel_node_set_within(&node->kernel, params, node->kernel.context);
     if (call.result == CUDA_SUCCESS)
         call_kernel_node(&call, &node->kernel);
     return call_end(&call, call.result);

@@ -76,7 +76,7 @@ void kernel_node_copy_arguments(struct kernel_node *kernel)
         copy_extra(kernel);
 }
 
-CUresult kernel_node_check(const struct kernel_node *kernel)
+static struct launch node_launch(const struct kernel_node *kernel)
 {
     struct launch launch = {
         .what = kernel->what,
@@ -86,39 +86,64 @@ CUresult kernel_node_check(const struct kernel_node *kernel)
         .parameters = kernel->parameters,
         .extra = kernel->extra,
     };
-    return launch_check(&launch, kernel->context, &kernel->attributes, NULL);
+    return launch;
+}
+
+/* A cooperative grid is not measured against the SMs: see kernel_node_hangs. */
+CUresult kernel_node_check(const struct kernel_node *kernel)
+{
+    struct attribute_set attributes = kernel->attributes;
+    struct launch launch = node_launch(kernel);
+    if (!context_is(kernel->context))
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    attribute_remove(&attributes, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+    return launch_check(&launch, kernel->context, &attributes, NULL);
+}
+
+bool kernel_node_hangs(const struct kernel_node *kernel)
+{
+    struct launch launch = node_launch(kernel);
+    return context_is(kernel->context) &&
+           launch_check(&launch, kernel->context, &kernel->attributes, NULL) ==
+               CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
 /*
- * Which function, and in which context. Measured: with `func` the context is ignored and reads back
- * as the primary one; with `func` NULL, `kern` and `ctx` count. A kernel that is cast to a function
- * is taken as it is in launches (assumed).
+ * Which function, and in which context. Measured: with `func` both others are ignored and the
+ * context is the current one if that is a green one of the function's device, else the function's;
+ * with `func` NULL, `kern` and `ctx` count, and no `ctx` is the current one. A kernel cast to a
+ * function is refused here, unlike in launches (400).
  */
 static CUresult set_function(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
-    CUcontext context = context_current();
+    CUcontext current = context_current();
     kernel->func = params->func;
     kernel->kern = params->func == NULL ? params->kern : NULL;
     CUfunction handle = params->func == NULL ? (CUfunction)(void *)params->kern : params->func;
     if (handle == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (!launchable_of(handle, &kernel->what) ||
-        (params->func == NULL && kernel->what.kernel == NULL))
+        (params->func == NULL) != (kernel->what.kernel != NULL))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (params->func == NULL && params->ctx != NULL)
-        context = params->ctx;
-    else if (kernel->what.function != NULL)
+    CUcontext context = params->ctx != NULL ? params->ctx : current;
+    if (params->func != NULL) {
         context = kernel->what.function->context;
+        if (current != NULL && context_is(current) && context_root(current) == context)
+            context = current;
+    }
     if (context == NULL || !context_is(context))
         return CUDA_ERROR_INVALID_CONTEXT;
-    kernel->context = params->func == NULL ? context : context_root(context);
+    kernel->context = context;
     return CUDA_SUCCESS;
 }
 
-CUresult kernel_node_set(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+CUresult kernel_node_set_within(struct kernel_node *kernel,
+                                const CUDA_KERNEL_NODE_PARAMS_v2 *params, CUcontext context)
 {
     struct kernel_node next = *kernel;
     CUresult result = set_function(&next, params);
+    if (result == CUDA_SUCCESS && context != NULL && next.context != context)
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     next.grid[0] = params->gridDimX;
@@ -141,10 +166,19 @@ CUresult kernel_node_set(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARA
     return CUDA_SUCCESS;
 }
 
+CUresult kernel_node_set(struct kernel_node *kernel, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    return kernel_node_set_within(kernel, params, NULL);
+}
+
 static void get(const struct kernel_node *kernel, CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
     memset(params, 0, sizeof(*params));
+    /* Measured: of a kernel its function is told, too, so that a node that is set to what was read
+     * moves to another context. */
     params->func = kernel->func;
+    if (params->func == NULL && context_is(kernel->context))
+        params->func = kernel_function(kernel->kern, kernel->context);
     params->gridDimX = kernel->grid[0];
     params->gridDimY = kernel->grid[1];
     params->gridDimZ = kernel->grid[2];
@@ -166,9 +200,6 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_
     if (call.result == CUDA_SUCCESS) {
         CUDA_KERNEL_NODE_PARAMS_v2 full;
         get(&hNode->kernel, &full);
-        /* The first version cannot tell of a kernel: its function is given. */
-        if (full.func == NULL)
-            full.func = kernel_function(full.kern, hNode->kernel.context);
         memcpy(params, &full, sizeof(*params));
     }
     return call_end(&call, call.result);

@@ -169,6 +169,8 @@ void call_node(struct call *call, const struct CUgraphExec_st *executable, CUgra
     struct call part = {.name = "node", .record = record};
     call_object(&part, "executable", OBJECT_EXECUTABLE, executable);
     call_kernel_node(&part, &node->kernel);
+    if (kernel_node_hangs(&node->kernel))
+        call_add(&part, "hangs=1");
     record->text = part.details.data;
     entry->record = record;
     if (call->last_node == NULL)
