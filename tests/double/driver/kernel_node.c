@@ -216,6 +216,22 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode,
     return call_end(&call, call.result);
 }
 
+/* Of kernel nodes alone: the parameters of others are not kept. */
+CUresult CUDAAPI cuGraphNodeGetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    struct call call = graph_node_call(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL);
+    if (call.result == CUDA_SUCCESS && nodeParams == NULL)
+        call.result = CUDA_ERROR_INVALID_VALUE;
+    if (call.result == CUDA_SUCCESS) {
+        CUDA_KERNEL_NODE_PARAMS_v2 full;
+        memset(nodeParams, 0, sizeof(*nodeParams));
+        nodeParams->type = CU_GRAPH_NODE_TYPE_KERNEL;
+        get(&hNode->kernel, &full);
+        memcpy(&nodeParams->kernel, &full, sizeof(full));
+    }
+    return call_end(&call, call.result);
+}
+
 static CUresult set_params(const char *name, CUgraphNode node,
                            const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {

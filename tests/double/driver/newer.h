@@ -34,6 +34,11 @@ CUresult CUDAAPI cuStreamGetDevResource(CUstream hStream, CUdevResource *resourc
 CUresult CUDAAPI cuStreamGetDevResource_ptsz(CUstream hStream, CUdevResource *resource,
                                              CUdevResourceType type);
 
+#if CUDA_VERSION < 13020
+typedef CUresult(CUDAAPI *PFN_cuGraphNodeGetParams_v13020)(CUgraphNode, CUgraphNodeParams *);
+CUresult CUDAAPI cuGraphNodeGetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams);
+#endif
+
 #if CUDA_VERSION < 13030
 typedef void *CUgraphRecaptureCallback;
 typedef CUresult(CUDAAPI *PFN_cuStreamBeginRecaptureToGraph_v13030)(CUstream, CUstreamCaptureMode,
