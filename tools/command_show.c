@@ -4,11 +4,15 @@
 
 #include "command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "devices.h"
 #include "json_output.h"
+#include "partitions.h"
+#include "place/split.h"
 #include "policy/vocabulary.h"
+#include "policy_input.h"
 #include "report/outcome.h"
 #include "table.h"
 
@@ -18,21 +22,25 @@ const struct command command_show = {
     .name = "show",
     .summary = "show devices, or what a policy may say",
     .usage = "[OPTION]...",
-    .help = "Without a choice, shows the version, the driver and the devices. Where there is no\n"
-            "driver or no GPU, it says so, and that is no error.\n\n"
-            "Options:\n"
-            "      --devices       the driver and the devices\n"
-            "      --settings      sections, selectors and settings of the policy language\n"
-            "      --entry-points  the functions of CUDA that are wrapped\n"
-            "      --reasons       outcomes of a setting, and reasons for a refusal\n"
-            "      --json          print as JSON\n"
-            "  -w, --wide          do not shorten to the terminal's width\n"
-            "  -h, --help          print this help\n\n"
-            "Exit status: 0, or 64 when the command line is wrong.\n\n"
-            "Examples:\n"
-            "  cudapolicy show\n"
-            "  cudapolicy show --settings --wide\n"
-            "  cudapolicy show --devices --json | jq '.devices[].mem_sync_domains'\n",
+    .help =
+        "Without a choice, shows the version, the driver and the devices, and how their SMs can\n"
+        "be divided. Where there is no driver or no GPU, it says so, and that is no error.\n\n"
+        "Options:\n"
+        "  -p, --policy FILE   with the devices: what the partitions of this policy get on each\n"
+        "      --devices       the driver and the devices\n"
+        "      --settings      sections, selectors and settings of the policy language\n"
+        "      --entry-points  the functions of CUDA that are wrapped\n"
+        "      --reasons       outcomes of a setting, and reasons for a refusal\n"
+        "      --json          print as JSON\n"
+        "  -w, --wide          do not shorten to the terminal's width\n"
+        "  -h, --help          print this help\n\n"
+        "Exit status: 0; 1 when the policy is wrong or cannot be read; 64 when the command line\n"
+        "is wrong.\n\n"
+        "Examples:\n"
+        "  cudapolicy show\n"
+        "  cudapolicy show -p policy.ini\n"
+        "  cudapolicy show --settings --wide\n"
+        "  cudapolicy show --devices --json | jq '.devices[].mem_sync_domains'\n",
     .main = show_main,
 };
 
@@ -42,6 +50,12 @@ enum {
     OPTION_ENTRY_POINTS,
     OPTION_REASONS,
     OPTION_JSON,
+};
+
+/* What the devices are shown with. */
+struct device_options {
+    const struct policy *policy; /* NULL: none */
+    unsigned fake_domains;
 };
 
 static void print_device_table(const struct devices *devices, bool wide)
@@ -73,7 +87,7 @@ static void print_device_table(const struct devices *devices, bool wide)
     table_free(table);
 }
 
-static void print_devices(bool wide)
+static void print_devices(const struct device_options *options, bool wide)
 {
     struct devices devices;
 
@@ -90,11 +104,12 @@ static void print_devices(bool wide)
         puts(
             "domains: physical memory-synchronization domains. clusters: blocks in a thread block\n"
             "cluster on any kernel; kernels may ask for the permission to use larger ones.");
+        partitions_print(devices.count, options->policy, options->fake_domains, wide);
     }
     devices_release(&devices);
 }
 
-static json_t *devices_json(void)
+static json_t *devices_json(const struct device_options *options)
 {
     struct devices devices;
     json_t *list = json_array(), *document;
@@ -111,6 +126,7 @@ static json_t *devices_json(void)
                       device->compute_minor, "multiprocessors", device->multiprocessors,
                       "mem_sync_domains", device->mem_sync_domains, "clusters", device->clusters));
     }
+    partitions_json(list, options->policy, options->fake_domains);
     document = json_pack("{s:s, s:i, s:o, s:o}", "version", CUDAPOLICY_VERSION, "driver_version",
                          devices.driver_version, "absent",
                          devices.absent != NULL ? json_output_string(devices.absent) : json_null(),
@@ -293,7 +309,7 @@ static void print_reasons(void)
     }
 }
 
-static void show_text(int what, bool wide)
+static void show_text(int what, const struct device_options *options, bool wide)
 {
     switch (what) {
     case OPTION_SETTINGS:
@@ -306,11 +322,11 @@ static void show_text(int what, bool wide)
         print_reasons();
         break;
     default:
-        print_devices(wide);
+        print_devices(options, wide);
     }
 }
 
-static json_t *show_json(int what)
+static json_t *show_json(int what, const struct device_options *options)
 {
     switch (what) {
     case OPTION_SETTINGS:
@@ -320,13 +336,43 @@ static json_t *show_json(int what)
     case OPTION_REASONS:
         return reasons_json();
     default:
-        return devices_json();
+        return devices_json(options);
     }
+}
+
+/* Shows what was asked for; policy: a file, or NULL. */
+static int show(int what, const char *policy, bool json, bool wide)
+{
+    const char *variable = getenv("CUDAPOLICY_FAKE_LOCALITY_DOMAINS");
+    int fake_domains = place_fake_domains_parse(variable);
+    struct device_options options = {.fake_domains = (unsigned)fake_domains};
+    struct policy *loaded = NULL;
+
+    if (fake_domains < 0 && (what == 0 || what == OPTION_DEVICES)) {
+        command_error("CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%s: a number of domains from 2 to %d",
+                      variable, (int)PLACE_DOMAIN_LIMIT);
+        return COMMAND_FAILURE;
+    }
+    if (policy != NULL) {
+        loaded = policy_input_require(policy, false);
+        if (loaded == NULL) {
+            return COMMAND_FAILURE;
+        }
+        options.policy = loaded;
+    }
+    if (json) {
+        json_output_print(show_json(what, &options), stdout);
+    } else {
+        show_text(what, &options, wide);
+    }
+    policy_free(loaded);
+    return command_finish(COMMAND_SUCCESS);
 }
 
 static int show_main(const struct command *command, int argc, char **argv)
 {
     static const struct option long_options[] = {
+        {"policy", required_argument, NULL, 'p'},
         {"devices", no_argument, NULL, OPTION_DEVICES},
         {"settings", no_argument, NULL, OPTION_SETTINGS},
         {"entry-points", no_argument, NULL, OPTION_ENTRY_POINTS},
@@ -336,11 +382,15 @@ static int show_main(const struct command *command, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {0},
     };
+    const char *policy = NULL;
     bool json = false, wide = false;
     int option, what = 0;
 
-    while ((option = command_option(command, argc, argv, ":wh", long_options)) != -1) {
+    while ((option = command_option(command, argc, argv, ":p:wh", long_options)) != -1) {
         switch (option) {
+        case 'p':
+            policy = optarg;
+            break;
         case OPTION_JSON:
             json = true;
             break;
@@ -361,10 +411,8 @@ static int show_main(const struct command *command, int argc, char **argv)
     if (optind != argc) {
         return command_usage_error(command, "'%s' is not expected here", argv[optind]);
     }
-    if (json) {
-        json_output_print(show_json(what), stdout);
-    } else {
-        show_text(what, wide);
+    if (policy != NULL && what != 0 && what != OPTION_DEVICES) {
+        return command_usage_error(command, "--policy goes with the devices only");
     }
-    return command_finish(COMMAND_SUCCESS);
+    return show(what, policy, json, wide);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/driver.h"
 #include "memory.h"
 
 /* Functions of the driver, by the symbols under which it exports this version of them. */
@@ -45,6 +46,17 @@ static bool fill(void *library, struct driver *driver)
            /* The second version tells the parts of a divided GPU apart; it came with CUDA 11.4. */
            (find(library, "cuDeviceGetUuid_v2", &driver->uuid) ||
             find(library, "cuDeviceGetUuid", &driver->uuid));
+}
+
+/* For the parts of the library that ask the driver themselves. Before CUDA 12.0 there is no second
+ * version of that function, and nothing that they would find with it. */
+static void fill_library(void *library)
+{
+    cuda_get_proc_address resolve;
+
+    if (find(library, "cuGetProcAddress_v2", &resolve)) {
+        cuda_driver_fill(&cuda_driver, resolve);
+    }
 }
 
 static int attribute(const struct driver *driver, CUdevice device, int number, int otherwise)
@@ -127,6 +139,7 @@ void devices_read(struct devices *devices)
                                         (int)result);
         return;
     }
+    fill_library(library);
     devices->list = memory_allocate((size_t)count, sizeof *devices->list);
     devices->count = (size_t)count;
     for (int i = 0; i < count; i++) {

@@ -24,7 +24,7 @@ struct devices {
     struct device *list;
 };
 
-/* Loads and initialises the driver. */
+/* Loads and initialises the driver, and fills cuda_driver where there are devices. */
 void devices_read(struct devices *devices);
 
 void devices_release(struct devices *devices);

@@ -81,12 +81,12 @@ void split_failed(const struct split_work *work, const char *failed, CUresult re
 /* False: the driver did not answer, which is noted. */
 static bool attribute(struct place_split *split, int number, unsigned *value)
 {
-    CUresult result = (CUresult)CUDA_RESULT_NOT_SUPPORTED;
+    CUresult result;
     int answer = 0;
 
-    if (cuda_driver.cuDeviceGetAttribute != NULL)
-        result =
-            cuda_driver.cuDeviceGetAttribute(&answer, (CUdevice_attribute)number, split->device);
+    if (cuda_driver.cuDeviceGetAttribute == NULL)
+        return false;
+    result = cuda_driver.cuDeviceGetAttribute(&answer, (CUdevice_attribute)number, split->device);
     if (result != CUDA_SUCCESS) {
         note_failure(split, "cuDeviceGetAttribute", result);
         return false;
