@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel nodes: their parameters and attributes. */
 #include "driver.h"
+#include "newer.h"
 #include <stdlib.h>
 #include <string.h>
 
