@@ -15,7 +15,6 @@
 
 enum {
     SET_CAPTURE_DEPENDENCIES = 1, /* CU_STREAM_SET_CAPTURE_DEPENDENCIES */
-    FEW_DEPENDENCIES = 64,        /* of a stream with more, the superfluous edges stay */
 };
 
 static enum report_reason find_side(struct place_sides *sides, CUstream stream,
@@ -33,36 +32,6 @@ static enum report_reason find_side(struct place_sides *sides, CUstream stream,
     enum report_reason reason =
         (enum report_reason)atomic_load_explicit(&side->reason, memory_order_relaxed);
     return reason != REPORT_REASON_NONE ? reason : REPORT_REASON_NO_PARTITION;
-}
-
-/*
- * Gives a capturing stream the dependencies of another one and no others. If the driver does not
- * take this, the order is there nevertheless, by edges more than needed.
- */
-static void depend_on(CUstream stream, CUstream model)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    cuuint64_t id;
-    CUgraph graph;
-    const CUgraphNode *nodes = NULL;
-    CUgraphNode few[FEW_DEPENDENCIES];
-    size_t count = 0;
-    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-    if (cuda_driver.cuStreamGetCaptureInfo && cuda_driver.cuStreamUpdateCaptureDependencies)
-        result = cuda_driver.cuStreamGetCaptureInfo(model, &status, &id, &graph, &nodes, &count);
-    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE &&
-        count <= FEW_DEPENDENCIES) {
-        /* The driver's array ends with the next call that concerns the capture. */
-        for (size_t i = 0; i < count; i++)
-            few[i] = nodes[i];
-        result = cuda_driver.cuStreamUpdateCaptureDependencies(stream, few, count,
-                                                               SET_CAPTURE_DEPENDENCIES);
-    }
-    if (result != CUDA_SUCCESS)
-        report_log_once(REPORT_LOG_WARN,
-                        "nodes of a captured graph have more dependencies than without partitions: "
-                        "error %d",
-                        (int)result);
 }
 
 enum report_reason place_move_begin(struct place_move *move, struct place_sides *sides,
@@ -84,19 +53,58 @@ enum report_reason place_move_begin(struct place_move *move, struct place_sides 
     if (cuda_driver.cuEventRecord(move->fork, stream) != CUDA_SUCCESS ||
         cuda_driver.cuStreamWaitEvent(move->side, move->fork, 0) != CUDA_SUCCESS)
         return REPORT_REASON_REFUSED_BY_DRIVER;
-    if (capturing)
-        depend_on(move->side, stream);
     return REPORT_REASON_NONE;
+}
+
+static CUresult set_dependencies(CUstream stream, CUgraphNode *nodes, size_t count)
+{
+    if (!cuda_driver.cuStreamUpdateCaptureDependencies)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return cuda_driver.cuStreamUpdateCaptureDependencies(stream, nodes, count,
+                                                         SET_CAPTURE_DEPENDENCIES);
 }
 
 /*
  * After the join the stream depends on what it depended on before and on the kernel's node. The
- * node stands for all of it, and what follows a kernel in a stream depends on that alone. If the
- * driver does not take this, the order is there nevertheless, by edges more than needed.
+ * node stands for all of it, and what follows a kernel in a stream depends on that alone.
  */
-static void depend_on_kernel(const struct place_move *move)
+static CUresult depend_on_kernel(const struct place_move *move)
 {
-    depend_on(move->stream, move->side);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id;
+    CUgraph graph;
+    const CUgraphNode *nodes = NULL;
+    size_t count = 0;
+    if (!cuda_driver.cuStreamGetCaptureInfo)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult result =
+        cuda_driver.cuStreamGetCaptureInfo(move->side, &status, &id, &graph, &nodes, &count);
+    if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
+        return result;
+    CUgraphNode kernel = nodes[0]; /* the driver's array ends with the next call */
+    return set_dependencies(move->stream, &kernel, 1);
+}
+
+/*
+ * The side stream stays in the capture, and is left with no dependencies. So at its next fork it
+ * gets those of the program's stream and no others. And it is not found unjoined at the end where
+ * the program took the kernel's node out of its stream's dependencies, as it may: nodes that are
+ * taken out by this call need not be joined (documented; NCCL's streams do the same).
+ *
+ * If the driver does not take these calls, the order is there nevertheless, by edges more than
+ * needed.
+ */
+static void tidy_capture(const struct place_move *move, bool launched)
+{
+    CUresult result = launched ? depend_on_kernel(move) : CUDA_SUCCESS;
+    CUresult cleared = set_dependencies(move->side, NULL, 0);
+    if (result == CUDA_SUCCESS)
+        result = cleared;
+    if (result != CUDA_SUCCESS)
+        report_log_once(REPORT_LOG_WARN,
+                        "nodes of a captured graph have more dependencies than without partitions: "
+                        "error %d",
+                        (int)result);
 }
 
 CUresult place_move_end(struct place_move *move, bool launched)
@@ -104,8 +112,8 @@ CUresult place_move_end(struct place_move *move, bool launched)
     CUresult result = cuda_driver.cuEventRecord(move->join, move->side);
     if (result == CUDA_SUCCESS)
         result = cuda_driver.cuStreamWaitEvent(move->stream, move->join, 0);
-    if (result == CUDA_SUCCESS && move->capturing && launched)
-        depend_on_kernel(move);
+    if (result == CUDA_SUCCESS && move->capturing)
+        tidy_capture(move, launched);
     return result;
 }
 

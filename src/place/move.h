@@ -56,7 +56,8 @@ enum report_reason place_move_begin(struct place_move *move, struct place_sides 
 
 /*
  * Join: cuEventRecord and cuStreamWaitEvent; while capturing the stream's dependency set becomes
- * the moved kernel's node alone (cuStreamGetCaptureInfo, cuStreamUpdateCaptureDependencies).
+ * the moved kernel's node alone and the side stream's empty (cuStreamGetCaptureInfo,
+ * cuStreamUpdateCaptureDependencies), so that the side stream never counts as not joined.
  * launched: the launch succeeded; the join is made either way. The result of the first call that
  * failed, which the program's launch then has to answer with: the order could not be kept.
  */
