@@ -2,12 +2,6 @@
 /* When partitions are made and when they go, and what others see of them. */
 #include "test_place_support.h"
 
-enum {
-    SIDE = 0, /* indexes in SUPPORT_POLICY */
-    MAIN = 1,
-    THREADS = 32,
-};
-
 /* ---- Making ------------------------------------------------------------------------------------
  */
 
