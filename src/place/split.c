@@ -154,8 +154,9 @@ bool place_split_possible(void)
 
 /*
  * Attribute 157 is one number for all domains of a device. A split that is not carried out (no
- * results) finds what each of them has; where it fails the attribute has to do. SMs of no domain
- * are what is left.
+ * results) finds what each of them has, in the smallest co-scheduled groups that there are: the
+ * default ones may leave some out. Where it fails the attribute has to do. SMs of no domain are
+ * what is left.
  */
 static void ask_domain_sms(struct split_work *work)
 {
@@ -168,6 +169,7 @@ static void ask_domain_sms(struct split_work *work)
     for (unsigned i = 0; i < count; i++) {
         groups[i].flags = CUDA_SM_GROUP_LOCALITY_DOMAIN;
         groups[i].locality_domain = i;
+        groups[i].coscheduled_sm_count = 2;
     }
     if (cuda_driver.cuDevSmResourceSplit != NULL)
         result = cuda_driver.cuDevSmResourceSplit(NULL, count, &work->whole, NULL, 0, groups);

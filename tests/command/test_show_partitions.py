@@ -136,6 +136,30 @@ class Partitions(support.Case):
             CUDAPOLICY_FAKE_LOCALITY_DOMAINS="4")
         self.assertRegex(text, r"(?m)^ +0 +locality_domain=0 .* 16 +8 +yes, of the domain's 32$")
 
+    def test_domains_of_the_device_are_shown_with_their_sms(self):
+        driver = {"RECORDING_DRIVER_VERSION": "13040", "RECORDING_DRIVER_SMS": "148",
+                  "RECORDING_DRIVER_COMPUTE_CAPABILITY": "10.0",
+                  "RECORDING_DRIVER_LOCALITY_DOMAINS": "70,70"}
+        for default in ("2", "8"):
+            text, devices = self.show_policy(DOMAINS, RECORDING_DRIVER_COSCHEDULED_DEFAULT=default,
+                                             **driver)
+            self.assertRegex(text, r"(?m)^ +0 +148 +8 +8 +2: 70, 70 SMs; 8 in none$")
+            self.assertEqual(devices[0]["partitioning"]["locality_domains"],
+                             [{"sms": 70}, {"sms": 70}])
+            self.assertEqual(devices[0]["partitioning"]["outside_domains"], 8)
+            self.assertEqual(devices[0]["partitioning"]["split"], "groups")
+            self.assertRegex(text, r"(?m)^ +0 +locality_domain=7 .* no such locality domain on the")
+            self.assertEqual([one["granted"] for one in devices[0]["partitions"]],
+                             [70, 70, 0] if default == "2" else [64, 64, 0])
+            if default == "8":
+                self.assertRegex(text, r"(?m)^ +0 +locality_domain=1 .* yes, of the domain's 70$")
+
+    def test_partitions_from_13_1_on_are_groups(self):
+        _, devices = self.show_policy(POLICY, RECORDING_DRIVER_VERSION="13010",
+                                      RECORDING_DRIVER_DEVICES="2")
+        self.assertEqual([[one["granted"] for one in device["partitions"]] for device in devices],
+                         [[16, 64, 0, 52], [16, 64, 8, 44]])
+
     def test_a_wrong_number_of_pretended_domains_is_a_failure(self):
         result = self.command("show", env={"LD_LIBRARY_PATH": DOUBLES,
                                            "CUDAPOLICY_FAKE_LOCALITY_DOMAINS": "1"})

@@ -346,6 +346,20 @@ static void a_domain_in_co_scheduled_groups_may_be_smaller_than_the_domain(void 
     assert_granted(split, 1, 70);
 }
 
+static void a_domain_is_known_as_a_whole_where_less_of_it_is_granted(void **state)
+{
+    (void)state;
+    fake_two_domains(70, 70, 8);
+    fake.localized_coscheduled = true;
+    const struct place_split *split =
+        SPLIT(domain(0), backfilled(domain(1)), together(domain(0), 2));
+    assert_int_equal(split->domain_sms[0], 70);
+    assert_int_equal(split->outside_domains, 8);
+    assert_granted(split, 0, 64);
+    assert_granted(split, 1, 70);
+    assert_granted(split, 2, 6);
+}
+
 static void domains_and_counts_are_met_in_order(void **state)
 {
     (void)state;
@@ -447,6 +461,7 @@ int main(void)
         TEST(a_domain_that_is_not_there_is_refused),
         TEST(the_devices_own_domains_are_preferred_to_pretended_ones),
         TEST(a_domain_in_co_scheduled_groups_may_be_smaller_than_the_domain),
+        TEST(a_domain_is_known_as_a_whole_where_less_of_it_is_granted),
         TEST(domains_and_counts_are_met_in_order),
         TEST(domains_that_cannot_be_discovered_have_the_attributes_size),
         TEST(the_number_of_domains_that_is_not_told_refuses_domains_only),

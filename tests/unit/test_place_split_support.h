@@ -38,6 +38,9 @@ static struct {
     unsigned cluster_of[FAKE_SMS]; /* GPU processing cluster */
     int domain_of[FAKE_SMS];
     int domains, domain_sms; /* attributes 149 and 157 */
+    /* Localized groups are co-scheduled by default, too. The guide says that they are not, reports
+     * of programs that they are. */
+    bool localized_coscheduled;
     unsigned minimum, alignment;
     /* The call of this name, or the one that is the last-th of it, fails. */
     const char *failing;
@@ -209,7 +212,7 @@ static inline unsigned fake_group(struct fake_set *left, struct fake_set *set,
     unsigned together = group->coscheduled_sm_count, wanted, taken;
 
     if (together == 0)
-        together = localized ? 1 : fake.alignment;
+        together = localized && !fake.localized_coscheduled ? 1 : fake.alignment;
     if (!localized)
         group->coscheduled_sm_count = together;
     wanted = group->sm_count != 0 ? group->sm_count : FAKE_SMS * together;
