@@ -121,6 +121,15 @@ void *green_context(void)
 #endif
 }
 
+void green_context_end(void *context)
+{
+#if CUDA_VERSION >= 12050
+    CHECK(RAW(cuGreenCtxDestroy)(context));
+#else
+    (void)context;
+#endif
+}
+
 void fixture_make(void)
 {
     CHECK(RAW(cuInit)(0));

@@ -4,10 +4,11 @@
 
 exercise_function exercise_module_get_function, exercise_library_get_kernel,
     exercise_kernel_get_function, exercise_module_unload, exercise_library_unload,
-    exercise_context_destroy, exercise_primary_context_reset, exercise_primary_context_release,
-    exercise_function_set_attribute, exercise_kernel_set_attribute,
-    exercise_function_set_cache_config, exercise_kernel_set_cache_config,
-    exercise_function_set_shared_memory_config, exercise_context_set_cache_config;
+    exercise_context_destroy, exercise_primary_context_retain, exercise_primary_context_reset,
+    exercise_primary_context_release, exercise_function_set_attribute,
+    exercise_kernel_set_attribute, exercise_function_set_cache_config,
+    exercise_kernel_set_cache_config, exercise_function_set_shared_memory_config,
+    exercise_context_set_cache_config;
 
 static const char *result_problem(CUresult result)
 {
@@ -65,6 +66,19 @@ const char *exercise_context_destroy(const struct row *row, void *function)
     (void)row;
     CHECK(RAW(cuCtxCreate_v2)(&context, 0, 0));
     return result_problem(destroy(context));
+}
+
+const char *exercise_primary_context_retain(const struct row *row, void *function)
+{
+    CUresult (*retain)(CUcontext *, CUdevice) = function;
+    CUcontext context = NULL;
+    const CUresult result = retain(&context, 0);
+
+    (void)row;
+    if (result == CUDA_SUCCESS)
+        CHECK(RAW(cuDevicePrimaryCtxRelease_v2)(0));
+    return result == CUDA_SUCCESS && context != fixture.context ? "another context"
+                                                                : result_problem(result);
 }
 
 const char *exercise_primary_context_reset(const struct row *row, void *function)

@@ -5,7 +5,8 @@
 
 exercise_function exercise_add_kernel_node_v1, exercise_add_kernel_node_v2, exercise_add_node_v1,
     exercise_add_node_v2, exercise_add_child_graph_node, exercise_kernel_node_set_params_v1,
-    exercise_kernel_node_set_params_v2, exercise_node_set_params,
+    exercise_kernel_node_get_params_v1, exercise_kernel_node_get_params_v2,
+    exercise_node_get_params, exercise_kernel_node_set_params_v2, exercise_node_set_params,
     exercise_kernel_node_set_attribute, exercise_kernel_node_copy_attributes, exercise_destroy_node,
     exercise_graph_destroy, exercise_graph_clone, exercise_graph_instantiate_with_log,
     exercise_graph_instantiate_with_flags, exercise_graph_instantiate_with_params,
@@ -124,6 +125,38 @@ const char *exercise_kernel_node_set_params_v1(const struct row *row, void *func
 const char *exercise_kernel_node_set_params_v2(const struct row *row, void *function)
 {
     return exercise_kernel_node_set_params_v1(row, function);
+}
+
+static const char *told(CUresult result, const struct cuda_kernel_node_params *parameters)
+{
+    if (result != CUDA_SUCCESS)
+        return result_problem(result);
+    return parameters->function == fixture.function && parameters->grid_x != 0
+               ? NULL
+               : "other parameters than the node's";
+}
+
+const char *exercise_kernel_node_get_params_v1(const struct row *row, void *function)
+{
+    CUresult (*get)(CUgraphNode, void *) = function;
+    struct cuda_kernel_node_params parameters = {0};
+
+    (void)row;
+    return told(get(fixture.node, &parameters), &parameters);
+}
+
+const char *exercise_kernel_node_get_params_v2(const struct row *row, void *function)
+{
+    return exercise_kernel_node_get_params_v1(row, function);
+}
+
+const char *exercise_node_get_params(const struct row *row, void *function)
+{
+    CUresult (*get)(CUgraphNode, void *) = function;
+    struct cuda_graph_node_params parameters = {0};
+
+    (void)row;
+    return told(get(fixture.node, &parameters), &parameters.node.kernel);
 }
 
 const char *exercise_node_set_params(const struct row *row, void *function)

@@ -4,8 +4,10 @@
 
 exercise_function exercise_stream_create, exercise_stream_create_with_priority,
     exercise_stream_create_green, exercise_stream_destroy, exercise_stream_set_attribute,
-    exercise_stream_copy_attributes, exercise_begin_capture_without_mode, exercise_begin_capture,
-    exercise_begin_capture_to_graph, exercise_begin_recapture_to_graph, exercise_end_capture;
+    exercise_stream_copy_attributes, exercise_stream_get_context_v1, exercise_stream_get_context_v2,
+    exercise_stream_get_green_context, exercise_stream_get_flags, exercise_stream_get_resource,
+    exercise_begin_capture_without_mode, exercise_begin_capture, exercise_begin_capture_to_graph,
+    exercise_begin_recapture_to_graph, exercise_end_capture;
 
 static const char *created(CUresult result, const CUstream *made, int priority)
 {
@@ -47,9 +49,11 @@ const char *exercise_stream_create_green(const struct row *row, void *function)
     CUresult (*create)(CUstream *, void *, unsigned, int) = function;
     CUstream stream = NULL;
     void *context = green_context();
+    const char *wrong = created(create(&stream, context, CU_STREAM_NON_BLOCKING, -2), &stream, -2);
 
     (void)row;
-    return created(create(&stream, context, CU_STREAM_NON_BLOCKING, -2), &stream, -2);
+    green_context_end(context);
+    return wrong;
 }
 
 const char *exercise_stream_destroy(const struct row *row, void *function)
@@ -89,6 +93,70 @@ const char *exercise_stream_copy_attributes(const struct row *row, void *functio
     if (result != CUDA_SUCCESS)
         return problem("the program got %d", (int)result);
     return stream_problem(to);
+}
+
+/* ---- what is asked about a stream -------------------------------------------------------------
+ */
+
+static const char *answered(CUresult result, bool right)
+{
+    if (result != CUDA_SUCCESS)
+        return problem("the program got %d", (int)result);
+    return right ? NULL : "another answer than the driver's";
+}
+
+const char *exercise_stream_get_context_v1(const struct row *row, void *function)
+{
+    CUresult (*get)(CUstream, CUcontext *) = function;
+    CUcontext context = NULL;
+    const CUresult result = get(fixture.stream, &context);
+
+    (void)row;
+    return answered(result, context == fixture.context);
+}
+
+const char *exercise_stream_get_context_v2(const struct row *row, void *function)
+{
+    CUresult (*get)(CUstream, CUcontext *, void **) = function;
+    CUcontext context = NULL;
+    void *green = &context;
+    const CUresult result = get(fixture.stream, &context, &green);
+
+    (void)row;
+    return answered(result, context == fixture.context && green == NULL);
+}
+
+const char *exercise_stream_get_green_context(const struct row *row, void *function)
+{
+    CUresult (*get)(CUstream, void **) = function;
+    void *green = &green;
+    const CUresult result = get(fixture.stream, &green);
+
+    (void)row;
+    return answered(result, green == NULL);
+}
+
+const char *exercise_stream_get_flags(const struct row *row, void *function)
+{
+    CUresult (*get)(CUstream, unsigned *) = function;
+    unsigned flags = 0;
+    const CUresult result = get(fixture.stream, &flags);
+
+    (void)row;
+    return answered(result, flags == CU_STREAM_NON_BLOCKING);
+}
+
+const char *exercise_stream_get_resource(const struct row *row, void *function)
+{
+    CUresult (*get)(CUstream, void *, int) = function;
+    union {
+        int type;
+        char bytes[144]; /* CUdevResource */
+    } resource = {.type = 0};
+    const CUresult result = get(fixture.stream, &resource, 1 /* CU_DEV_RESOURCE_TYPE_SM */);
+
+    (void)row;
+    return answered(result, resource.type == 1);
 }
 
 /* ---- captures: begun and ended by the function in question, the rest past the wrappers --------

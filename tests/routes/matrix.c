@@ -32,6 +32,8 @@ bool enforced;
     ROW(symbol, base, version, variant, wrapper, START)
 #define STREAM(symbol, base, version, variant, wrapper, parameters, arguments)                     \
     ROW(symbol, base, version, variant, wrapper, STREAM)
+#define QUERY(symbol, base, version, variant, wrapper, parameters, arguments)                      \
+    ROW(symbol, base, version, variant, wrapper, QUERY)
 #define CAPTURE(symbol, base, version, variant, wrapper, parameters, arguments)                    \
     ROW(symbol, base, version, variant, wrapper, CAPTURE)
 #define NODE(symbol, base, version, variant, wrapper, parameters, arguments)                       \

@@ -19,6 +19,7 @@ enum category {
     CATEGORY_START,
     CATEGORY_LAUNCH,
     CATEGORY_STREAM,
+    CATEGORY_QUERY,
     CATEGORY_CAPTURE,
     CATEGORY_NODE,
     CATEGORY_EXECUTABLE,
@@ -95,8 +96,10 @@ void fixture_make(void);
 CUstream covered_stream(void);
 CUgraphNode covered_node(void);
 
-/* A green context of 16 SMs; NULL with headers before 12.5, whose driver has no streams of one. */
+/* A green context of 16 SMs; NULL with headers before 12.5, whose driver has no streams of one.
+ * While there is one, the driver resets no primary context: green_context_end. */
 void *green_context(void);
+void green_context_end(void *context);
 
 /* Fails the program when a raw call does. */
 void check(CUresult result, const char *what);

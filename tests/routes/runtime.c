@@ -233,10 +233,14 @@ const char *exercise_runtime_stream_create_green(const struct runtime_row *row, 
 {
     cudaError_t (*create)(cudaStream_t *, void *, unsigned, int) = function;
     cudaStream_t stream;
+    void *context = green_context();
+    const char *wrong;
 
     (void)row;
-    CHECK_RUNTIME(create(&stream, green_context(), cudaStreamNonBlocking, -2));
-    return created(stream, CU_STREAM_NON_BLOCKING, -2);
+    CHECK_RUNTIME(create(&stream, context, cudaStreamNonBlocking, -2));
+    wrong = created(stream, CU_STREAM_NON_BLOCKING, -2);
+    green_context_end(context);
+    return wrong;
 }
 
 /* ---- graph nodes: settled by the driver's wrappers, by the runtime's only the caller is noted --
