@@ -211,11 +211,15 @@ def nccl_partition(context, row, failed, python, here):
                 problems.append(f"{name}: {reason}")
                 continue
             times[name].append(json.loads(out.splitlines()[-1]))
-            for path in context.programs.glob(f"report-{context.serial}-*.json"):
-                for rule in context.report(path)["rules"]:
-                    if rule["launches"] or rule.get("streams"):
-                        counts[name, rule["name"]] = (f"applied {rule['applied']}, refused "
-                                                      f"{rule['refused']}")
+            # A rank may end without going through its exit: then its counters are still there.
+            for path in context.programs.glob(f"report-{context.serial}-*"):
+                out, _, _ = context.run([context.command, "report", "--json", path],
+                                        context.environment())
+                for rule in json.loads(out)["rules"]:
+                    fates = rule.get("launch_outcomes", rule)
+                    if rule["launches"]:
+                        counts[name, rule["name"]] = (f"applied {fates['applied']}, refused "
+                                                      f"{fates['refused']}")
     columns = ("compute", "communication", "both", "compute_alone", "communication_alone")
     row("nccl partition", f"medians of {1 if context.quick else 3} runs, ms", "  ".join(columns))
     for name, runs in times.items():
@@ -261,7 +265,7 @@ def torch_partition(context, row, failed, python, here):
     data = context.report(report)
     for rule in data["rules"]:
         row("torch partition", f"rule {rule['name']}",
-            f"applied {rule['applied']}, refused {rule['refused']}, streams {rule.get('streams')}")
+            f"applied {rule['applied']}, refused {rule['refused']}, streams {rule['on_streams']['streams']}")
     row("torch partition", "results", "identical" if out == plain else "DIFFERENT")
     if out != plain or data["rules"][-1]["applied"] == 0:
         raise failed(f"{plain}\n{out}")
