@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs and green contexts on the recording driver. */
-#include "test_support.h"
+#include "test_support.h" /* first: it makes cuda.h declare every variant */
+
+#include "driver/newer.h"
 
 static CUcontext primary;
 

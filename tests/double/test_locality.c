@@ -165,9 +165,7 @@ static void functions_appear_with_their_versions(void **state)
         {"cuDevResourceGenerateDesc", 12040},
         {"cuGreenCtxCreate", 12040},
         {"cuStreamGetGreenCtx", 12040},
-#if CUDA_VERSION >= 12050
         {"cuGreenCtxStreamCreate", 12050},
-#endif
         {"cuGreenCtxGetId", 12090},
         {"cuDevSmResourceSplit", 13010},
         {"cuStreamGetDevResource", 13010},

@@ -139,7 +139,6 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
     return call_end(&call, call.result);
 }
 
-#if CUDA_VERSION >= 12050
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags,
                                         int priority)
 {
@@ -154,7 +153,6 @@ CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx,
         call_stream(&call, *phStream, *phStream);
     return call_end(&call, call.result);
 }
-#endif
 
 /* Documented: with NULL the current context, if that is a green one. */
 CUresult CUDAAPI cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)

@@ -7,6 +7,13 @@
 
 #pragma GCC visibility push(default)
 
+#if CUDA_VERSION < 12050
+typedef CUresult(CUDAAPI *PFN_cuGreenCtxStreamCreate_v12050)(CUstream *, CUgreenCtx, unsigned int,
+                                                             int);
+CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags,
+                                        int priority);
+#endif
+
 #if CUDA_VERSION < 13000
 typedef CUresult(CUDAAPI *PFN_cuGreenCtxGetId_v12090)(CUgreenCtx, unsigned long long *);
 CUresult CUDAAPI cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId);

@@ -27,7 +27,7 @@ _Static_assert(offsetof(struct resource, domain) == offsetof(CUdevResource, sm.l
 _Static_assert(offsetof(struct resource_group, domain) ==
                    offsetof(CU_DEV_SM_RESOURCE_GROUP_PARAMS, localityDomainId),
                "domain of a group");
-_Static_assert(GROUP_LOCALITY_DOMAIN == CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID, "flag");
+_Static_assert(GROUP_LOCALITY_DOMAIN == (int)CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID, "flag");
 #endif
 
 #define MARK_MAGIC 0x4d534752u
