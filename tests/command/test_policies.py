@@ -12,9 +12,12 @@ SEPARATION = "may put kernels into another physical domain than others"
 # The warnings that each policy is expected to have; its own comments and the catalogue state them.
 WARNINGS = {
     "cluster-for-one-kernel.ini": [],
+    "communication-on-16-sms.ini": [],
     "communication-priority.ini": [],
     "communication-to-remote-domain.ini": [SEPARATION],
+    "prefill-decode-split.ini": [],
     "small-communicator-own-domain.ini": [SEPARATION],
+    "two-locality-domains.ini": [],
 }
 
 
@@ -81,6 +84,16 @@ class Policies(support.Case):
                          {"priority": "-5"})
         self.assertEqual(self.explain(name, "another", "--stream", "communication"),
                          {"priority": "-5"})
+
+    def test_collectives_and_pools_are_on_disjoint_partitions(self):
+        name = "communication-on-16-sms.ini"
+        self.assertEqual(self.explain(name, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+                         {"partition": "communication"})
+        self.assertEqual(self.explain(name, "another"), {})
+
+    def test_the_files_of_partitions_send_streams_only(self):
+        for name in ("prefill-decode-split.ini", "two-locality-domains.ini"):
+            self.assertEqual(self.explain(name, "any"), {}, name)
 
 
 if __name__ == "__main__":
