@@ -78,6 +78,7 @@ static void two_halves_fit(void **state)
     assert_int_equal(split->grants[1].requested, 66);
     assert_granted(split, 0, 64);
     assert_granted(split, 1, 68);
+    assert_int_equal(SPLIT(percent(5))->grants[0].requested, 7); /* 6.6 */
 }
 
 static void shares_of_a_whole_fit(void **state)

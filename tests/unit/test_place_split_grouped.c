@@ -216,6 +216,28 @@ static void a_refused_partition_is_not_the_whole_device_instead(void **state)
     assert_refused(SPLIT(percent(50)), 0, REPORT_REASON_REFUSED_BY_DRIVER);
 }
 
+static void what_is_left_over_is_not_given_where_sms_are_not_scarce(void **state)
+{
+    (void)state;
+    fake_h200(13010);
+    fake.group_limit = 1;
+    const struct place_split *split = SPLIT(sm_count(16), sm_count(24));
+    assert_granted(split, 0, 16);
+    assert_refused(split, 1, REPORT_REASON_NOT_ENOUGH_SMS);
+    assert_int_equal(split->grants[1].result, 1);
+}
+
+static void more_than_the_device_has_is_refused(void **state)
+{
+    (void)state;
+    fake_h200(13010);
+    const struct place_split *split = SPLIT(sm_count(133), sm_count(UINT32_MAX), sm_count(8));
+    assert_refused(split, 0, REPORT_REASON_NOT_ENOUGH_SMS);
+    assert_refused(split, 1, REPORT_REASON_NOT_ENOUGH_SMS);
+    assert_granted(split, 2, 8);
+    assert_int_equal(fake.grouped, 1);
+}
+
 static void an_answer_that_fails_once_costs_no_partition(void **state)
 {
     (void)state;
@@ -450,6 +472,8 @@ int main(void)
         TEST(a_driver_that_does_not_answer_is_not_asked_again),
         TEST(a_driver_that_refuses_everything_is_believed),
         TEST(a_refused_partition_is_not_the_whole_device_instead),
+        TEST(what_is_left_over_is_not_given_where_sms_are_not_scarce),
+        TEST(more_than_the_device_has_is_refused),
         TEST(an_answer_that_fails_once_costs_no_partition),
         TEST(whichever_question_fails_no_sm_is_in_two_partitions),
         TEST(without_a_function_the_driver_is_too_old),

@@ -42,6 +42,7 @@ static struct {
      * of programs that they are. */
     bool localized_coscheduled;
     unsigned minimum, alignment;
+    unsigned group_limit; /* of one split into groups; 0: none */
     /* The call of this name, or the one that is the last-th of it, fails. */
     const char *failing;
     unsigned failing_call; /* 0: every one */
@@ -85,10 +86,9 @@ static inline void fake_fill(struct cuda_device_resource *resource, const struct
     if (resource->of.sm.sm_count == 0)
         return; /* no resource at all: type 0 */
     resource->type = CUDA_RESOURCE_TYPE_SM;
-    if (fake.version >= 13000) {
-        resource->of.sm.minimum_partition_size = fake.minimum;
-        resource->of.sm.coscheduled_alignment = fake.alignment;
-    }
+    /* Before 13.0 these bytes are the driver's own. */
+    resource->of.sm.minimum_partition_size = fake.version >= 13000 ? fake.minimum : 77;
+    resource->of.sm.coscheduled_alignment = fake.version >= 13000 ? fake.alignment : 77;
 }
 
 static inline const struct fake_set *fake_set_of(const struct cuda_device_resource *resource)
@@ -234,6 +234,8 @@ static inline CUresult fake_split(struct cuda_device_resource *results, unsigned
 
     assert_int_equal(flags, 0);
     assert_int_not_equal(count, 0);
+    if (fake.group_limit != 0 && count > fake.group_limit)
+        return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct fake_set set = {{0}};
         unsigned together = groups[i].coscheduled_sm_count, sms;
