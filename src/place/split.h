@@ -6,6 +6,17 @@
  * Dividing the SMs of one device among the partitions of a policy. One split serves all of them:
  * two splits of the same device would overlap.
  *
+ * Before CUDA 13.1 a device is divided into the smallest equal groups that the driver makes (8 SMs
+ * on compute capability 9.0), and partitions are several of them; the SMs that fit into no group go
+ * to `rest`, else to a partition that would not fit without them. One that asks for fewer SMs
+ * scheduled together than is usual makes the groups of all partitions of the device smaller, and
+ * with them the clusters that fit. From 13.1 on each partition is a group of its own kind, and
+ * `rest` is what remains, of which the driver promises nothing about clusters.
+ *
+ * A count is rounded up to whole groups. Per cent are rounded to SMs and then down to whole groups,
+ * so that shares of a whole fit beside each other. Partitions are met in the policy's order, `rest`
+ * last; one that cannot be met is refused and takes no other with it.
+ *
  * Asks the driver, creates nothing: `cudapolicy show` uses it as the preloaded library does. No
  * context need be current (the resource is the device's). Not for the launch path.
  */
