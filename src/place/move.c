@@ -79,8 +79,10 @@ static CUresult depend_on_kernel(const struct place_move *move)
         return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result =
         cuda_driver.cuStreamGetCaptureInfo(move->side, &status, &id, &graph, &nodes, &count);
-    if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
+    if (result != CUDA_SUCCESS)
         return result;
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     CUgraphNode kernel = nodes[0]; /* the driver's array ends with the next call */
     return set_dependencies(move->stream, &kernel, 1);
 }
@@ -91,20 +93,26 @@ static CUresult depend_on_kernel(const struct place_move *move)
  * the program took the kernel's node out of its stream's dependencies, as it may: nodes that are
  * taken out by this call need not be joined (documented; NCCL's streams do the same).
  *
- * If the driver does not take these calls, the order is there nevertheless, by edges more than
- * needed.
+ * If the driver does not take these calls, the events have ordered what they have to, with edges
+ * more than needed; and where it did not take the events, these calls do. With neither the side
+ * stream is left unjoined, and the program's capture ends with that error.
  */
-static void tidy_capture(const struct place_move *move, bool launched)
+static CUresult join_captured(const struct place_move *move, bool launched, CUresult joined)
 {
     CUresult result = launched ? depend_on_kernel(move) : CUDA_SUCCESS;
-    CUresult cleared = set_dependencies(move->side, NULL, 0);
     if (result == CUDA_SUCCESS)
-        result = cleared;
+        joined = CUDA_SUCCESS;
+    if (joined == CUDA_SUCCESS) {
+        CUresult cleared = set_dependencies(move->side, NULL, 0);
+        if (result == CUDA_SUCCESS)
+            result = cleared;
+    }
     if (result != CUDA_SUCCESS)
         report_log_once(REPORT_LOG_WARN,
                         "nodes of a captured graph have more dependencies than without partitions: "
                         "error %d",
                         (int)result);
+    return joined;
 }
 
 CUresult place_move_end(struct place_move *move, bool launched)
@@ -112,8 +120,12 @@ CUresult place_move_end(struct place_move *move, bool launched)
     CUresult result = cuda_driver.cuEventRecord(move->join, move->side);
     if (result == CUDA_SUCCESS)
         result = cuda_driver.cuStreamWaitEvent(move->stream, move->join, 0);
-    if (result == CUDA_SUCCESS && move->capturing)
-        tidy_capture(move, launched);
+    if (move->capturing)
+        return join_captured(move, launched, result);
+    /* What the program launches next could overtake the kernel: it is waited for here. */
+    if (result != CUDA_SUCCESS && launched && cuda_driver.cuStreamSynchronize &&
+        cuda_driver.cuStreamSynchronize(move->side) == CUDA_SUCCESS)
+        result = CUDA_SUCCESS;
     return result;
 }
 

@@ -58,8 +58,10 @@ enum report_reason place_move_begin(struct place_move *move, struct place_sides 
  * Join: cuEventRecord and cuStreamWaitEvent; while capturing the stream's dependency set becomes
  * the moved kernel's node alone and the side stream's empty (cuStreamGetCaptureInfo,
  * cuStreamUpdateCaptureDependencies), so that the side stream never counts as not joined.
- * launched: the launch succeeded; the join is made either way. The result of the first call that
- * failed, which the program's launch then has to answer with: the order could not be kept.
+ * launched: the launch succeeded; the join is made either way. Where the events fail, the set does
+ * it in a capture, and outside of one the calling thread waits for the kernel. The result of the
+ * first call that failed when there is no order nevertheless: the program's launch then has to
+ * answer with it, and must not be made again.
  */
 CUresult place_move_end(struct place_move *move, bool launched);
 

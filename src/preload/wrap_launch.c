@@ -71,9 +71,11 @@ static CUresult call_changed(const struct launch_call *call, const struct decide
 /*
  * The launch on a side stream, between what its own stream had before and what comes after. Where
  * the way there cannot be made, nothing has happened yet and it stays on its own. A join that fails
- * is the launch's failure: what the program launches next could overtake it.
+ * is the launch's failure, since what the program launches next could overtake it; *made says then
+ * that the kernel runs nevertheless.
  */
-static CUresult call_moved(const struct launch_call *call, struct decide_verdict *verdict)
+static CUresult call_moved(const struct launch_call *call, struct decide_verdict *verdict,
+                           bool *made)
 {
     struct place_move move;
     CUresult result, joined;
@@ -90,7 +92,8 @@ static CUresult call_moved(const struct launch_call *call, struct decide_verdict
     verdict->config.hStream = move.side;
     result = call_changed(call, verdict);
     joined = place_move_end(&move, result == CUDA_SUCCESS);
-    return result == CUDA_SUCCESS ? joined : result;
+    *made = result == CUDA_SUCCESS;
+    return *made ? joined : result;
 }
 
 /* Decides, launches and counts. */
@@ -98,6 +101,7 @@ static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
 {
     struct decide_verdict verdict;
     CUresult result;
+    bool made = false;
 
     if (!call->tried)
         report_count_entry(call->entry);
@@ -107,11 +111,11 @@ static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
     if (!verdict.change) {
         result = call_original(call);
     } else {
-        result = verdict.move.partition != NULL ? call_moved(call, &verdict)
+        result = verdict.move.partition != NULL ? call_moved(call, &verdict, &made)
                                                 : call_changed(call, &verdict);
         if (result == CUDA_SUCCESS) {
             decide_launch_accepted(&call->launch, &verdict);
-        } else if (decide_launch_refused(&call->launch, &verdict, result)) {
+        } else if (!made && decide_launch_refused(&call->launch, &verdict, result)) {
             result = call_original(call);
             decide_launch_repeated(&call->launch, &verdict, result);
         }
