@@ -2,7 +2,6 @@
 """Each call that moves a launch fails once: the program gets its launch as it came or an error, what runs is
 in order, and nothing is left over."""
 
-import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,10 +16,6 @@ MAKING = ("cuGreenCtxCreate", "cuGreenCtxStreamCreate", "cuCtxFromGreenCtx", "cu
           "cuCtxGetCurrent", "cuCtxGetDevice")
 MOVING = ("cuEventRecord", "cuStreamWaitEvent", "cuLaunchKernelEx", "cuStreamIsCapturing",
           "cuStreamGetCaptureInfo_v2", "cuStreamUpdateCaptureDependencies")
-
-# Blamed on what was changed: invalid value, out of resources, unsupported, cluster. Others: out of memory,
-# unspecified launch failure.
-CODES = (1, 701, 801, 912, 2, 719)
 
 
 def script_with_launches():
@@ -123,7 +118,7 @@ def check_faults(names, codes):
                 faults.append(f"{name}@resolved:{number}={code}")
         if calls[name]:
             faults += [f"{name}@resolved:{number}+={code}" for code in codes
-                       for number in (1, calls[name] // 2)if number]
+                       for number in (1, calls[name] // 2) if number]
     with ThreadPoolExecutor(2) as pool:
         happened = list(pool.map(lambda fault: check_fault(fault, live, len(results)), faults))
     expect(all(happened), "a fault that did not happen")
@@ -133,12 +128,34 @@ def check_faults(names, codes):
 @test
 def each_call_of_a_moved_launch_fails():
     count = check_faults(MOVING, (1, 719))
-    expect(count > 200, f"{count} faults")
+    expect(count >= 150, f"{count} faults")
 
 
 @test
 def each_call_that_makes_partitions_fails():
     check_faults(MAKING, (2,))
+
+
+@test
+def launch_that_cannot_be_joined_is_an_error_and_not_made_again():
+    """Neither by events nor by a wait of the host, or of a capture by its dependencies."""
+    script = Script()
+    script("retain", 0)
+    script("stream", "s0", 1)
+    script("launch", "s0", "plain")
+    eager = script("launch", "s0", "to_side")
+    script("begin", "s0", 2)
+    captured = script("launch", "s0", "to_side")
+    end = script("end", "s0", "g0")
+    for code in (1, 719, 912):
+        for name in ("cuEventRecord", "cuStreamWaitEvent"):
+            fault = (f"{name}@resolved:2={code};{name}@resolved:4={code};"
+                     "cuStreamSynchronize@resolved:*=719;"
+                     "cuStreamUpdateCaptureDependencies@resolved:*=801")
+            ran = Run(script, POLICY, said=True, RECORDING_DRIVER_FAIL=fault)
+            results, _ = results_of(ran)
+            expect(results[eager] == results[captured] == code, f"{fault}: {results}")
+            expect(results[end] == 904, f"the capture ends with {results[end]}")
 
 
 if __name__ == "__main__":
