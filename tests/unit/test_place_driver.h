@@ -68,7 +68,8 @@ static struct {
     uint64_t edges[FAKE_NODES]; /* by node: on what it depends */
     CUgraphNode node_handles[FAKE_NODES];
     int node_count;
-    void (*during_creation)(void); /* as a tool that the driver calls back */
+    const char *during; /* calls of this name run: */
+    void (*run)(void);  /* as a tool that the driver calls back, or another thread meanwhile */
 } fake;
 
 static _Thread_local CUcontext fake_current;
@@ -85,6 +86,8 @@ static inline int fake_called(const char *name, const void *first, const void *s
     int number = atomic_fetch_add(&fake.calls, 1);
     if (number < FAKE_CALLS && !fake.many_threads)
         fake.call[number] = (struct fake_call){name, first, second};
+    if (fake.during && strcmp(name, fake.during) == 0)
+        fake.run();
     return number;
 }
 
@@ -264,8 +267,6 @@ static inline CUresult fake_green(cuda_green_context *green, cuda_resource_descr
     FAKE("cuGreenCtxCreate", NULL, NULL);
     if (fake_prohibited())
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (fake.during_creation)
-        fake.during_creation();
     if (flags != CUDA_GREEN_CONTEXT_DEFAULT_STREAM ||
         description != (cuda_resource_description)&fake)
         fake_misuse();
@@ -326,8 +327,9 @@ static inline CUresult fake_stream_destroy(CUstream stream)
 static inline CUresult fake_priority(CUstream stream, int *priority)
 {
     FAKE("cuStreamGetPriority", stream, NULL);
-    *priority = fake_stream_of(stream)->priority;
-    return CUDA_SUCCESS;
+    const struct fake_object *about = fake_stream_of(stream);
+    *priority = about ? about->priority : 0;
+    return about ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static inline CUresult fake_exchange(CUstreamCaptureMode *mode)
@@ -417,16 +419,19 @@ static inline CUresult fake_get_attribute(CUstream stream, CUstreamAttrID id,
     FAKE("cuStreamGetAttribute", stream, NULL);
     if (fake.knows_no_nvlink && (int)id == 16)
         return CUDA_ERROR_INVALID_VALUE;
-    *(char *)value = fake_stream_of(stream)->attributes[id];
-    return CUDA_SUCCESS;
+    const struct fake_object *about = fake_stream_of(stream);
+    *(char *)value = about ? about->attributes[id] : 0;
+    return about ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static inline CUresult fake_set_attribute(CUstream stream, CUstreamAttrID id,
                                           const CUstreamAttrValue *value)
 {
     FAKE("cuStreamSetAttribute", stream, NULL);
-    fake_stream_of(stream)->attributes[id] = *(const char *)value;
-    return CUDA_SUCCESS;
+    struct fake_object *about = fake_stream_of(stream);
+    if (about)
+        about->attributes[id] = *(const char *)value;
+    return about ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static inline void fake_driver_fill(void)

@@ -198,6 +198,63 @@ static void inherited_side_streams_become_like_the_new_stream(void **state)
     assert_in_range(fake.made[FAKE_STREAM], 3, 2 + 20);
 }
 
+static struct launch other_launch;
+
+static void other_thread_launches(void)
+{
+    fake.during = NULL;
+    run_thread(launches_once, &other_launch);
+}
+
+static void threads_that_come_first_together_share_a_side_stream(void **state)
+{
+    (void)state;
+    struct place_sides sides = {NULL};
+    program_retains(0);
+    CUstream stream = program_stream(0, 0);
+    int streams = fake.live[FAKE_STREAM];
+    other_launch = (struct launch){
+        .stream = stream, .sides = &sides, .partition = place_partition_find(0, SIDE)};
+    /* After the side stream was created, before anybody can find it. */
+    call_back_during("cuStreamSetAttribute", other_thread_launches);
+    ((struct fake_object *)stream)->attributes[9] = 1;
+    struct launch made = launch(other_launch);
+    assert_moved(made);
+    assert_moved(other_launch);
+    assert_ptr_equal(made.went_to, other_launch.went_to);
+    assert_int_equal(length_of(&sides), 1);
+    assert_int_equal(fake.live[FAKE_STREAM], streams + 1);
+    assert_int_equal(fake.misuses, 0);
+}
+
+static void device_is_reset(void)
+{
+    fake.during = NULL;
+    place_device_resetting(0);
+    place_device_active(0);
+}
+
+/* The program resets a device that it uses; nothing of before is taken for something of after. */
+static void what_is_made_for_partitions_that_went_is_not_kept(void **state)
+{
+    (void)state;
+    const char *calls[] = {"cuStreamSetAttribute", "cuEventCreate"};
+    for (int i = 0; i < 2; i++) {
+        struct place_sides sides = {NULL};
+        fresh(state);
+        program_retains(0);
+        CUstream stream = program_stream(0, 0);
+        ((struct fake_object *)stream)->attributes[9] = 1;
+        call_back_during(calls[i], device_is_reset);
+        assert_int_equal(launch_moved(stream, &sides, 0, SIDE).reason, REPORT_REASON_NO_PARTITION);
+        assert_int_equal(fake.live[FAKE_EVENT], 0);
+        fake.misuses = 0; /* the stream of a green context that is gone */
+        assert_moved(launch_moved(stream, &sides, 0, SIDE));
+        assert_int_equal(length_of(&sides), 1);
+        assert_int_equal(fake.misuses, 0);
+    }
+}
+
 static pthread_barrier_t barrier;
 static _Atomic int wrong;
 
@@ -368,7 +425,7 @@ static void child_uses_nothing_of_its_parent(void **state)
 /* A thread of the parent holds a lock at the time of the fork, for all the child knows. */
 static void forks_in_a_call(void)
 {
-    fake.during_creation = NULL;
+    fake.during = NULL;
     assert_child_succeeds(child_launches);
 }
 
@@ -379,7 +436,7 @@ static void child_of_a_fork_amid_making_launches(void **state)
     atomic_store(&parents_sides.first, NULL);
     parents_stream = program_stream(0, 0);
     launch_moved(parents_stream, &parents_sides, 0, SIDE);
-    fake.during_creation = forks_in_a_call;
+    call_back_during("cuGreenCtxCreate", forks_in_a_call);
     program_retains(1);
     assert_reason(1, SIDE, NONE);
 }
@@ -396,6 +453,8 @@ int main(void)
         TEST(events_of_ended_threads_are_used_again),
         TEST(per_thread_streams_have_side_streams_of_their_own),
         TEST(inherited_side_streams_become_like_the_new_stream),
+        TEST(threads_that_come_first_together_share_a_side_stream),
+        TEST(what_is_made_for_partitions_that_went_is_not_kept),
         TEST(threads_launch_on_several_devices),
         TEST(devices_are_reset_while_others_work),
         TEST(child_uses_nothing_of_its_parent),

@@ -55,6 +55,13 @@ static inline void fail_call(int number, CUresult result)
     fake.failed = NULL;
 }
 
+/* run is called in each call of that name from now on. */
+static inline void call_back_during(const char *name, void (*run)(void))
+{
+    fake.during = name;
+    fake.run = run;
+}
+
 static inline void program_retains(int device)
 {
     atomic_fetch_add(&fake.retains[device], 1);
