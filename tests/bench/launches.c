@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes launches for tools/bench, which counts the instructions of two runs that differ only in how many
- * launches they make.
+ * Makes launches for tools/bench, which counts the instructions of two runs that differ only in how
+ * many launches they make.
  *
  * usage: bench_launches ROUTE COUNT [OPTION]...
  *   ROUTE             kernel (cuLaunchKernel) or ex (cuLaunchKernelEx)
  *   --attribute NAME  an attribute of the program's own (ex), in this order: domain, priority,
  *                     scheduling, carveout, map
  *   --stream          a created stream instead of the default one
+ *   --moved           each on another stream, between two events: what the library does itself
  *   --threads N       COUNT launches from each of N threads; prints nanoseconds a launch
  */
 #define __CUDA_API_VERSION_INTERNAL
@@ -29,12 +30,15 @@ enum {
 
 static CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, unsigned, CUstream, void **, void **);
+static CUresult (*record)(CUevent, CUstream);
+static CUresult (*wait)(CUstream, CUevent, unsigned);
 static CUresult (*launch_ex)(const CUlaunchConfig *, CUfunction, void **, void **);
 static CUresult (*set_current)(CUcontext);
 
 static CUcontext context;
 static CUfunction function;
-static CUstream stream;
+static CUstream stream, side;
+static CUevent event;
 static struct cuda_launch_attribute attributes[ATTRIBUTE_LIMIT];
 static unsigned attribute_count;
 static bool ex;
@@ -98,7 +102,12 @@ static void launch(long launches)
                              .attrs = (CUlaunchAttribute *)attributes,
                              .numAttrs = attribute_count};
 
-    for (long i = 0; i < launches; i++)
+    for (long i = 0; i < launches && side != NULL; i++)
+        if (record(event, stream) != CUDA_SUCCESS || wait(side, event, 0) != CUDA_SUCCESS ||
+            launch_kernel(function, 4, 1, 1, 128, 1, 1, 0, side, arguments, NULL) != CUDA_SUCCESS ||
+            record(event, side) != CUDA_SUCCESS || wait(stream, event, 0) != CUDA_SUCCESS)
+            abort();
+    for (long i = 0; i < launches && side == NULL; i++)
         if ((ex ? launch_ex(&config, function, arguments, NULL)
                 : launch_kernel(function, 4, 1, 1, 128, 1, 1, 0, stream, arguments, NULL)) !=
             CUDA_SUCCESS)
@@ -141,6 +150,7 @@ int main(int argc, char **argv)
     CUresult (*load)(CUmodule *, const void *);
     CUresult (*get)(CUfunction *, CUmodule, const char *);
     CUresult (*create)(CUstream *, unsigned);
+    CUresult (*create_event)(CUevent *, unsigned);
     unsigned threads = 0;
     CUmodule module;
     void *handle;
@@ -160,6 +170,9 @@ int main(int argc, char **argv)
     load = symbol(handle, "cuModuleLoadData");
     get = symbol(handle, "cuModuleGetFunction");
     create = symbol(handle, "cuStreamCreate");
+    create_event = symbol(handle, "cuEventCreate");
+    record = symbol(handle, "cuEventRecord");
+    wait = symbol(handle, "cuStreamWaitEvent");
     launch_kernel = symbol(handle, "cuLaunchKernel");
     launch_ex = symbol(handle, "cuLaunchKernelEx");
 
@@ -171,7 +184,10 @@ int main(int argc, char **argv)
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--stream") == 0)
             check(create(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-        else if (strcmp(argv[i], "--attribute") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--moved") == 0) {
+            check(create(&side, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+            check(create_event(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+        } else if (strcmp(argv[i], "--attribute") == 0 && i + 1 < argc)
             add_attribute(argv[++i]);
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
             threads = (unsigned)atoi(argv[++i]);
