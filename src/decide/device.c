@@ -130,19 +130,24 @@ static const struct devices *devices_known(void)
 /* ---- Answers ------------------------------------------------------------------------------------
  */
 
+static void note_forms(const struct policy_devices *selector)
+{
+    for (size_t i = 0; i < selector->count; i++) {
+        ask_uuid |= selector->devices[i].form == POLICY_DEVICE_UUID;
+        ask_pci |= selector->devices[i].form == POLICY_DEVICE_PCI;
+    }
+}
+
 void decide_device_start(const struct policy *policy)
 {
     atomic_store(&decide_device_uniform, NULL);
     free(atomic_exchange(&known, NULL));
     atomic_store(&attempts, 0);
     ask_uuid = ask_pci = false;
-    for (size_t i = 0; policy && i < policy->rule_count; i++) {
-        const struct policy_devices *selector = &policy->rules[i].selectors.device;
-        for (size_t j = 0; j < selector->count; j++) {
-            ask_uuid |= selector->devices[j].form == POLICY_DEVICE_UUID;
-            ask_pci |= selector->devices[j].form == POLICY_DEVICE_PCI;
-        }
-    }
+    for (size_t i = 0; policy && i < policy->rule_count; i++)
+        note_forms(&policy->rules[i].selectors.device);
+    for (size_t i = 0; policy && i < policy->partition_count; i++)
+        note_forms(&policy->partitions[i].device);
 }
 
 int decide_device_count(void)

@@ -101,6 +101,13 @@ class Partitions(support.Case):
             [("side", 12, 16, None), ("half", 66, 64, None), ("second", 8, 8, None),
              ("others", 0, 44, None)]])
 
+    def test_a_partition_s_device_may_be_named_in_every_form(self):
+        for name in ("1", "GPU-7265636f-7264-696e-6700-000000000001", "0000:11:00.0"):
+            _, devices = self.show_policy(POLICY.replace("device = 1", f"device = {name}"),
+                                          RECORDING_DRIVER_DEVICES="2")
+            self.assertEqual([device["partitions"][2]["granted"] for device in devices], [0, 8],
+                             name)
+
     def test_partitions_that_do_not_fit_are_refused_with_the_reason(self):
         text, devices = self.show_policy(POLICY, RECORDING_DRIVER_SMS="16")
         self.assertRegex(text, r"(?m)^ +0 +half +.* not enough SMs left on the device$")
