@@ -261,7 +261,7 @@ def taking_turns(seed, threads=1, wild=False, count=120):
 
 def at_once(seed, threads=4, count=30):
     """Each thread has streams of its own, a blocking and a non-blocking one; two more are everybody's,
-    each with a lock and an event. No call of it fails."""
+    each with a lock and an event, and now and then without the lock. No call of it fails."""
     chance = random.Random(seed)
     script = Script(threads, free=True)
     script("retain", 0)
@@ -296,8 +296,10 @@ def step_at_once(script, chance, thread, threads):
     shared = chance.randrange(2)
     stream, event = f"s{2 * threads + shared}", f"e{2 * threads + shared}"
     choice = chance.random()
-    if choice < 0.35:
+    if choice < 0.3:
         add("launch", chance.choice((blocking, own, "per_thread", "null_ptsz")), kernel())
+    elif choice < 0.35:
+        add("launch", stream, kernel()) # without having agreed on an order
     elif choice < 0.65:
         add("lock", f"m{shared}")
         for _ in range(chance.randrange(1, 4)):
@@ -318,7 +320,7 @@ def step_at_once(script, chance, thread, threads):
     elif choice < 0.9:
         add("copy", chance.choice((own, blocking)))
     elif choice < 0.95:
-        add("begin", own, chance.choice((1, 2)))
+        add("begin", own, chance.choice(MODES))
         for _ in range(3):
             add("launch", own, kernel())
         add("end", own, f"g{thread}")

@@ -324,8 +324,7 @@ static int do_depend(struct call *call)
 
 static int do_instantiate(struct call *call)
 {
-    return api_instantiate(&executables[place_of(word(call, 1))],
-                           graphs[place_of(word(call, 2))]);
+    return api_instantiate(&executables[place_of(word(call, 1))], graphs[place_of(word(call, 2))]);
 }
 
 static int do_update(struct call *call)
@@ -358,23 +357,23 @@ static const struct {
     int (*function)(struct call *);
     bool stream_first;
 } operations[] = {
-    {"retain", do_retain, false},           /* DEVICE */
-    {"device", do_device, false},           /* DEVICE */
-    {"release", do_release, false},         /* DEVICE */
-    {"reset", do_reset, false},             /* DEVICE */
-    {"stream", do_stream, true},            /* sN FLAGS [-PRIORITY] */
-    {"destroy", do_destroy, true},          /* STREAM */
-    {"priority", do_priority, true},        /* STREAM -PRIORITY */
-    {"event", do_event, false},             /* eN */
+    {"retain", do_retain, false},    /* DEVICE */
+    {"device", do_device, false},    /* DEVICE */
+    {"release", do_release, false},  /* DEVICE */
+    {"reset", do_reset, false},      /* DEVICE */
+    {"stream", do_stream, true},     /* sN FLAGS [-PRIORITY] */
+    {"destroy", do_destroy, true},   /* STREAM */
+    {"priority", do_priority, true}, /* STREAM -PRIORITY */
+    {"event", do_event, false},      /* eN */
     {"event_destroy", do_event_destroy, false},
-    {"launch", do_launch, true},            /* STREAM KERNEL [ex | cooperative] */
-    {"copy", do_copy, true},                /* STREAM */
-    {"copy_now", do_copy_now, true},        /* null or null_ptsz */
-    {"set", do_set, true},                  /* STREAM */
-    {"host", do_host, true},                /* STREAM */
-    {"record", do_record, true},            /* STREAM eN */
-    {"wait", do_wait, true},                /* STREAM eN */
-    {"synchronize", do_synchronize, true},  /* STREAM */
+    {"launch", do_launch, true},           /* STREAM KERNEL [ex | cooperative] */
+    {"copy", do_copy, true},               /* STREAM */
+    {"copy_now", do_copy_now, true},       /* null or null_ptsz */
+    {"set", do_set, true},                 /* STREAM */
+    {"host", do_host, true},               /* STREAM */
+    {"record", do_record, true},           /* STREAM eN */
+    {"wait", do_wait, true},               /* STREAM eN */
+    {"synchronize", do_synchronize, true}, /* STREAM */
     {"synchronize_event", do_synchronize_event, false},
     {"synchronize_context", do_synchronize_context, false},
     {"begin", do_begin, true},              /* STREAM MODE */

@@ -2,7 +2,7 @@
 """What programs do that partitions could disturb. Each script runs without the library, with a policy of no
 rules and with partitions, through the driver and through the runtime."""
 
-from checks import Script, check_script, expect, main, test
+from checks import POLICY, Script, check_script, expect, main, place_expected, test
 
 KERNELS = ("to_side", "plain", "to_main", "eager_side", "with_domain")
 
@@ -160,6 +160,35 @@ def a_stream_is_destroyed_and_its_handle_comes_back():
         script("launch", "null", "to_side")
     finish(script, ((0, 0), (1, 1)))
     check(script, 12)
+
+
+@test
+def streams_that_are_on_a_partition_themselves():
+    """Kernels leave them for the other partition, or for the whole device where they may not be captured."""
+    for graph_nodes in ("yes", "no"):
+        def expected(kernel, stream, captured, allowed=graph_nodes == "yes"):
+            if place_expected(kernel, stream, captured) or not stream.startswith("s0"):
+                return place_expected(kernel, stream, captured)
+            return "main" if allowed or not captured or kernel == "eager_side" else None
+
+        policy = POLICY + f"[stream zero]\nindex = 0\npartition = main\ngraph_nodes = {graph_nodes}\n"
+        script = Script()
+        start(script, ((0, 1), (1, 0)))
+        for _ in range(2):
+            for kernel in KERNELS + ("plain",):
+                script("launch", "s0", kernel)
+                script("launch", "s1", kernel)
+            script("record", "s0", "e0")
+            script("wait", "s1", "e0")
+            script("launch", "s1", "to_side")
+            script("launch", "null", "plain")
+        capture_two_streams(script, "s0", "s1", RELAXED, "g0")
+        script("launch", "s0", "plain")
+        script("graph_destroy", "g0")
+        finish(script, ((0, 1), (1, 0)))
+        for program in PROGRAMS:
+            moved, _ = check_script(script, policy, program, expected=expected)
+            expect(moved > 20, f"{moved} on a partition")
 
 
 # ---- Threads --------------------------------------------------------------------------------------
