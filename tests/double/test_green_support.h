@@ -91,4 +91,39 @@ static inline void assert_sms(const struct recording_call *call, unsigned int fi
         assert_int_equal(on_sm(call, sm), sm >= first && sm <= last);
 }
 
+static inline CUlaunchAttribute cooperative_attribute(void)
+{
+    CUlaunchAttribute attribute;
+    memset(&attribute, 0, sizeof(attribute));
+    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attribute.value.cooperative = 1;
+    return attribute;
+}
+
+static inline CUDA_KERNEL_NODE_PARAMS_v2 node_params(CUfunction function, CUkernel kernel,
+                                                     CUcontext context)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 params;
+    memset(&params, 0, sizeof(params));
+    params.func = function;
+    params.kern = kernel;
+    params.ctx = context;
+    params.gridDimX = 4;
+    params.gridDimY = params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
+    params.blockDimX = 32;
+    return params;
+}
+
+/* The graph of one launch in the stream, and its node. */
+static inline CUgraphNode captured(CUfunction function, CUstream stream, CUgraph *graph)
+{
+    CUgraphNode node;
+    size_t count = 1;
+    EXPECT(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    EXPECT(launch_plain(function, stream));
+    EXPECT(cuStreamEndCapture(stream, graph));
+    EXPECT(cuGraphGetNodes(*graph, &node, &count));
+    return node;
+}
+
 #endif

@@ -160,14 +160,10 @@ static void functions_appear_with_their_versions(void **state)
         const char *name;
         int version;
     } cases[] = {
-        {"cuDeviceGetDevResource", 12040},
-        {"cuDevSmResourceSplitByCount", 12040},
-        {"cuDevResourceGenerateDesc", 12040},
-        {"cuGreenCtxCreate", 12040},
-        {"cuStreamGetGreenCtx", 12040},
-        {"cuGreenCtxStreamCreate", 12050},
-        {"cuGreenCtxGetId", 12090},
-        {"cuDevSmResourceSplit", 13010},
+        {"cuDeviceGetDevResource", 12040},    {"cuDevSmResourceSplitByCount", 12040},
+        {"cuDevResourceGenerateDesc", 12040}, {"cuGreenCtxCreate", 12040},
+        {"cuStreamGetGreenCtx", 12040},       {"cuGreenCtxStreamCreate", 12050},
+        {"cuGreenCtxGetId", 12090},           {"cuDevSmResourceSplit", 13010},
         {"cuStreamGetDevResource", 13010},
     };
     static const int versions[] = {12030, 12040, 12050, 12090, 13000, 13010, 13030, 13040};

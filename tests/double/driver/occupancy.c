@@ -3,8 +3,8 @@
  * How many blocks and clusters are resident at once: a plain model of one SM with the figures that
  * device.c reports, and of GPCs (multiprocessor.c). It agrees with what was measured on the H200
  * for blocks of 32 to 1024 threads: on the whole device 528 clusters of 2 and 248 of 4 (but 120 of
- * 8 here, 124 there), on 8 SMs 32/16/8 clusters of 2/4/8, on 24 SMs 96/48/24, on 24 groups and
- * remainder of 108 SMs 432/192/96, on the remainder of 12 SMs 48 of 2 and none of 4.
+ * 8 here, 124 there), on a group of 8 SMs 32/16/8 clusters of 2/4/8, on three groups 96/48/24, on
+ * twelve and the remainder 432/192/96, on the remainder of 12 SMs alone 48 of 2 and none of 4.
  */
 #include "driver.h"
 #include <string.h>
