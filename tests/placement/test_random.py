@@ -66,7 +66,7 @@ def four_threads_at_once():
         script = at_once(seed)
         moved = 0
         for policy in (None, EMPTY, POLICY):
-            ran = Run(script, policy)
+            ran = Run(script, policy, RECORDING_DRIVER_IN_TURN=str(seed % 2))
             found = check_order(ran, exactly=False)
             for line in ran.results[0]:
                 words = line.split()

@@ -170,6 +170,11 @@ static int set_keep(const char *v)
     return set_flag(&configuration.keep, v);
 }
 
+static int set_in_turn(const char *v)
+{
+    return set_flag(&configuration.in_turn, v);
+}
+
 static int set_fork_refused(const char *v)
 {
     return set_flag(&configuration.fork_refused, v);
@@ -216,6 +221,7 @@ static const struct {
     {"CALL_OUT", set_call_out},
     {"KEEP", set_keep},
     {"FORK_REFUSED", set_fork_refused},
+    {"IN_TURN", set_in_turn},
     {"HIDE", set_hide},
     {"SKIP", set_skip},
     {"LOG", set_log},

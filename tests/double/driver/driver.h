@@ -55,6 +55,7 @@ struct configuration {
     bool distinct_pointers;
     bool call_out;
     bool keep;         /* calls are kept in memory */
+    bool in_turn;      /* threads that wait to call are served in the order in which they came */
     bool fork_refused; /* a forked child is "not initialized", as with the real driver */
     char log[4096];    /* path, or empty */
     char hide[2048];   /* names that cuGetProcAddress does not find */
