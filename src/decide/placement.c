@@ -8,6 +8,7 @@
 #include "decide/stream.h"
 #include "decide/stream_default.h"
 #include "decide/stream_registry.h"
+#include "decide/stream_rules.h"
 #include "place/move.h"
 #include "place/partition.h"
 #include "place/thread.h"
@@ -33,7 +34,7 @@ enum report_reason decide_placement_partition(int device, const struct policy_se
     *partition = NULL;
     if (device < 0)
         return REPORT_REASON_DEVICE_UNKNOWN;
-    place_device_active(device);
+    place_device_active(device, decide_stream_mode() == POLICY_MODE_ENFORCE);
     const struct place_partition *found = place_partition_find(device, value->value.partition);
     uint32_t reason = atomic_load_explicit(&found->reason, memory_order_acquire);
     if (reason == REPORT_REASON_NONE)

@@ -256,18 +256,35 @@ void decide_stream_gone(CUstream stream)
     handle_map_unlock(&decide_streams);
 }
 
+/* Takes the side streams of one of the context's streams; false when none has any. */
+static bool take_sides(CUcontext context, struct place_sides *sides)
+{
+    size_t position = 0;
+    struct decide_stream *entry;
+    struct place_side *first = NULL;
+    handle_map_lock(&decide_streams);
+    while (!first && (entry = handle_map_next(&decide_streams, &position)))
+        if (!context || entry->context == context)
+            first = atomic_exchange(&entry->sides.first, NULL);
+    handle_map_unlock(&decide_streams);
+    atomic_store(&sides->first, first);
+    return first != NULL;
+}
+
 void decide_stream_context_gone(CUcontext context)
 {
+    struct place_sides sides;
     decide_capture_context_gone(context);
+    /* The driver is not called with the registry's lock held. */
+    while (place_wanted() && take_sides(context, &sides))
+        place_sides_end(&sides);
     handle_map_lock(&decide_streams);
     size_t position = 0;
     struct decide_stream *entry;
     while ((entry = handle_map_next(&decide_streams, &position)))
-        if (!context || entry->context == context) {
-            place_sides_end(&entry->sides);
+        if (!context || entry->context == context)
             handle_map_remove(&decide_streams,
                               atomic_load_explicit(&entry->base.handle, memory_order_relaxed));
-        }
     handle_map_unlock(&decide_streams);
 }
 

@@ -97,12 +97,14 @@ static const char *make_steps(struct made *made, const struct place_grant *grant
     return NULL;
 }
 
-static void make_green(struct made *made, const struct place_grant *grant, int device)
+static void make_green(struct made *made, const struct place_grant *grant, int device, bool create)
 {
     if (!driver_is_new_enough()) {
         made->reason = REPORT_REASON_DRIVER_TOO_OLD;
         return;
     }
+    if (!create)
+        return;
     made->failed = make_steps(made, grant, device);
     if (!made->failed)
         return;
@@ -111,7 +113,8 @@ static void make_green(struct made *made, const struct place_grant *grant, int d
     destroy(made);
 }
 
-static void make_granted(struct made *made, const struct place_split *split, size_t index)
+static void make_granted(struct made *made, const struct place_split *split, size_t index,
+                         bool create)
 {
     const struct place_grant *grant = &split->grants[index];
     made->reason = grant->reason;
@@ -119,7 +122,7 @@ static void make_granted(struct made *made, const struct place_split *split, siz
     made->sms = grant->granted;
     made->coscheduled = grant->coscheduled;
     if (grant->reason == REPORT_REASON_NONE) {
-        make_green(made, grant, split->device);
+        make_green(made, grant, split->device, create);
     } else if (grant->result != CUDA_SUCCESS) {
         made->result = grant->result;
         made->failed = split->failed;
@@ -139,7 +142,7 @@ static bool is_selected(const struct policy_partition *partition, void *context)
 
 /* False when a capture is in the way. */
 static bool make_all(struct made *made, unsigned *sms, const struct place_device *device,
-                     const struct place_wish *wish)
+                     const struct place_wish *wish, bool create)
 {
     struct selection selection = {wish, device->device};
     size_t count = wish->policy->partition_count;
@@ -150,7 +153,7 @@ static bool make_all(struct made *made, unsigned *sms, const struct place_device
         if (!split)
             made[i].reason = REPORT_REASON_OUT_OF_MEMORY;
         else
-            make_granted(&made[i], split, i);
+            make_granted(&made[i], split, i, create);
         refused |= place_refused_by_capture(made[i].result);
     }
     if (split && split->fake) {
@@ -257,7 +260,7 @@ static void withdraw(struct place_partition *partition, uint32_t generation)
     atomic_store_explicit(&partition->generation, generation, memory_order_release);
 }
 
-bool place_device_make(struct place_device *device, const struct place_wish *wish)
+bool place_device_make(struct place_device *device, const struct place_wish *wish, bool create)
 {
     size_t count = wish->policy->partition_count;
     struct made made[POLICY_PARTITION_LIMIT] = {0}, whole = {0};
@@ -271,7 +274,7 @@ bool place_device_make(struct place_device *device, const struct place_wish *wis
             no_primary(made, count, result);
             whole.reason = REPORT_REASON_QUERY_FAILED;
         } else {
-            settled = make_all(made, &whole.sms, device, wish);
+            settled = make_all(made, &whole.sms, device, wish, create);
         }
     }
     place_capture_mode_restore(mode);

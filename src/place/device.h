@@ -41,9 +41,9 @@ struct place_wish {
 /* A number that no partitions had before. Any thread. */
 uint32_t place_generation_next(void);
 
-/* Makes all partitions of the wish. False when it has to be tried again later: the primary context
- * is not active, or a capture is in the way. */
-bool place_device_make(struct place_device *device, const struct place_wish *wish);
+/* Makes all partitions of the wish; without create only finds out what they would be. False when it
+ * has to be tried again later: the primary context is not active, or a capture is in the way. */
+bool place_device_make(struct place_device *device, const struct place_wish *wish, bool create);
 
 /* Side streams first, then the green contexts. */
 void place_device_unmake(struct place_device *device);

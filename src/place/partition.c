@@ -13,8 +13,9 @@ static bool wanted;
 /* Entries are put in at the first sight of a device and stay. */
 static _Atomic(struct place_device *) devices[PLACE_DEVICE_LIMIT];
 
-/* place_device_active has nothing left to do. */
-static _Atomic bool settled[PLACE_DEVICE_LIMIT];
+/* How far a device's partitions are, so that place_device_active may have nothing left to do. */
+enum { NOTHING, REHEARSED, MADE };
+static _Atomic uint8_t settled[PLACE_DEVICE_LIMIT];
 
 /* The calling thread is in a call of the driver that it makes with a device's mutex held. Tools
  * that the driver calls back at such a time (profilers do work when a context is created) may use
@@ -91,7 +92,7 @@ void place_start(const struct policy *policy, unsigned fake_domains,
     inside = false;
     for (int i = 0; i < PLACE_DEVICE_LIMIT; i++) {
         struct place_device *device = device_find(i);
-        atomic_store(&settled[i], !wanted);
+        atomic_store(&settled[i], wanted ? NOTHING : MADE);
         if (!device)
             continue;
         /* A thread that no longer exists may hold it. */
@@ -111,18 +112,19 @@ bool place_wanted(void)
     return wanted;
 }
 
-void place_device_active(int number)
+void place_device_active(int number, bool make)
 {
+    const uint8_t goal = make ? MADE : REHEARSED;
     if (number < 0 || number >= PLACE_DEVICE_LIMIT ||
-        atomic_load_explicit(&settled[number], memory_order_acquire) || inside)
+        atomic_load_explicit(&settled[number], memory_order_acquire) >= goal || inside)
         return;
     struct place_device *device = device_enter(number);
     if (!device)
         return;
     device_lock(device);
-    if (!atomic_load_explicit(&settled[number], memory_order_relaxed))
-        atomic_store_explicit(&settled[number], place_device_make(device, &wish),
-                              memory_order_release);
+    if (atomic_load_explicit(&settled[number], memory_order_relaxed) < goal &&
+        place_device_make(device, &wish, make))
+        atomic_store_explicit(&settled[number], goal, memory_order_release);
     device_unlock(device);
 }
 
@@ -131,9 +133,9 @@ static void device_end(struct place_device *device)
     if (inside)
         return;
     device_lock(device);
-    if (atomic_load_explicit(&settled[device->device], memory_order_relaxed)) {
+    if (atomic_load_explicit(&settled[device->device], memory_order_relaxed) != NOTHING) {
         place_device_unmake(device);
-        atomic_store_explicit(&settled[device->device], false, memory_order_release);
+        atomic_store_explicit(&settled[device->device], NOTHING, memory_order_release);
     }
     device_unlock(device);
 }

@@ -51,8 +51,9 @@ bool place_wanted(void);
 /* The program made a device's primary context active (cuDevicePrimaryCtxRetain came back with
  * success), or is about to use it: makes the partitions unless they are there. Never changes the
  * current context of the thread. Locks; queries and creates in the driver. After the first time one
- * load: may be called at the first sight of a function or stream. */
-void place_device_active(int device);
+ * load: may be called at the first sight of a function or stream. make false, while the policy is
+ * only observed: finds out what the partitions would be, and makes none. */
+void place_device_active(int device, bool make);
 
 /* What became of every partition goes to the report (facts partition.NAME.DEVICE: requested,
  * granted, reason) and a line for each that could not be made to the log, once. */

@@ -110,7 +110,8 @@ static CUresult primary_context_retain(const struct preload_slot *slot, const vo
     count(slot);
     if (result == CUDA_SUCCESS) {
         place_device_retained(device);
-        place_device_active(device);
+        place_device_active(device, __atomic_load_n(&report_control_now()->part.mode,
+                                                    __ATOMIC_RELAXED) == POLICY_MODE_ENFORCE);
     }
     return result;
 }

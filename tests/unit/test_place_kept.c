@@ -61,7 +61,7 @@ static void new_partitions_get_new_streams_and_events(void **state)
         assert_int_equal(fake.live[FAKE_EVENT], 0);
         assert_int_equal(fake.live[FAKE_STREAM], 1); /* the program's */
         assert_int_equal(launch_moved(stream, &sides, 0, SIDE).reason, REPORT_REASON_NO_PARTITION);
-        place_device_active(0);
+        place_device_active(0, true);
     }
     assert_int_equal(fake.misuses, 0);
 }
@@ -231,7 +231,7 @@ static void device_is_reset(void)
 {
     fake.during = NULL;
     place_device_resetting(0);
-    place_device_active(0);
+    place_device_active(0, true);
 }
 
 /* The program resets a device that it uses; nothing of before is taken for something of after. */
@@ -356,7 +356,7 @@ static void *launches_or_resets(void *argument)
         launch_on(worker, device, stream, &own);
         if (resets) {
             place_device_resetting(device);
-            place_device_active(device);
+            place_device_active(device, true);
         }
     }
     place_sides_end(&own);
@@ -395,7 +395,7 @@ static void child_launches(void)
     place_sides_mirror(&parents_sides, parents_stream);
     expect_in_child(fake.calls == 0); /* nothing of the parent's is touched */
     fake.retains[0] = 1;
-    place_device_active(0);
+    place_device_active(0, true);
     int events = fake.made[FAKE_EVENT];
     struct launch made = launch_moved(parents_stream, &parents_sides, 0, SIDE);
     expect_in_child(made.reason == REPORT_REASON_NONE && made.joined == CUDA_SUCCESS);

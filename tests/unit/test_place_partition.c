@@ -10,7 +10,7 @@ static void partitions_wait_for_the_primary_context(void **state)
     (void)state;
     assert_true(place_wanted());
     assert_null(place_primary_context(0));
-    place_device_active(0);
+    place_device_active(0, true);
     assert_int_equal(fake.made[FAKE_GREEN], 0);
     assert_reason(0, SIDE, NO_PARTITION);
     assert_reason(0, PLACE_WHOLE_DEVICE, NO_PARTITION);
@@ -52,7 +52,7 @@ static void hold_on_the_primary_context_is_as_before(void **state)
     (void)state;
     fake_current = (CUcontext)&fake.objects[7];
     fake.retains[0] = 1;
-    place_device_active(0);
+    place_device_active(0, true);
     assert_int_equal(fake.retains[0], 1 + 2); /* the program's, the green contexts' */
     assert_ptr_equal(fake_current, &fake.objects[7]);
 }
@@ -63,9 +63,28 @@ static void later_sights_ask_nothing(void **state)
     program_retains(0);
     forget_calls();
     for (int i = 0; i < 1000; i++)
-        place_device_active(0);
+        place_device_active(0, true);
     assert_int_equal(fake.calls, 0);
     assert_int_equal(fake.made[FAKE_GREEN], 2);
+}
+
+static void observing_makes_nothing_and_tells_what_would_be(void **state)
+{
+    (void)state;
+    fake.retains[0] = 1;
+    place_device_active(0, false);
+    assert_int_equal(fake.made[FAKE_GREEN], 0);
+    assert_int_equal(fake.made[FAKE_STREAM], 0);
+    assert_int_equal(fake.retains[0], 1);
+    assert_reason(0, SIDE, NONE);
+    assert_int_equal(place_partition_find(0, SIDE)->sms, 16);
+    assert_null(place_partition_find(0, SIDE)->green);
+    forget_calls();
+    place_device_active(0, false);
+    assert_int_equal(fake.calls, 0);
+    place_device_active(0, true); /* the mode was changed */
+    assert_int_equal(fake.live[FAKE_GREEN], 2);
+    assert_non_null(place_partition_find(0, SIDE)->green);
 }
 
 static void policy_without_partitions_asks_nothing(void **state)
@@ -86,7 +105,7 @@ static void devices_out_of_range_have_no_partitions(void **state)
     int numbers[] = {-1, PLACE_DEVICE_LIMIT, 100000};
     for (int i = 0; i < 3; i++) {
         place_device_retained(numbers[i]);
-        place_device_active(numbers[i]);
+        place_device_active(numbers[i], true);
         place_device_releasing(numbers[i]);
         place_device_resetting(numbers[i]);
         assert_reason(numbers[i], SIDE, NO_PARTITION);
@@ -140,7 +159,7 @@ static void failing_call_costs_its_partition_alone(void **state)
         assert_int_equal(fake.live[FAKE_STREAM], made);
         /* What failed is settled; only an unanswered question is asked again. */
         forget_calls();
-        place_device_active(0);
+        place_device_active(0, true);
         assert_int_equal(fake.calls != 0, question);
         program_releases(0);
         assert_int_equal(fake.live[FAKE_GREEN], 0);
@@ -207,7 +226,7 @@ static void what_a_capture_refuses_is_tried_again(void **state)
     assert_int_equal(fake.live[FAKE_GREEN], 0);
     assert_int_equal(fake.live[FAKE_STREAM], 0);
     assert_reason(0, SIDE, NO_PARTITION);
-    place_device_active(0);
+    place_device_active(0, true);
     assert_reason(0, SIDE, NONE);
     assert_reason(0, MAIN, NONE);
     assert_int_equal(fake.live[FAKE_GREEN], 2);
@@ -241,7 +260,7 @@ static void release_that_nobody_retained_ends_nothing(void **state)
 {
     (void)state;
     fake.retains[0] = 2; /* by a way that is not seen */
-    place_device_active(0);
+    place_device_active(0, true);
     program_releases(0);
     assert_reason(0, SIDE, NONE);
     /* Nor does it count against what is seen later. */
@@ -260,7 +279,7 @@ static void reset_ends_the_partitions_and_they_come_back(void **state)
         if (round == 0)
             program_retains(0);
         else
-            place_device_active(0);
+            place_device_active(0, true);
         assert_true(!side || side == place_partition_find(0, SIDE));
         side = place_partition_find(0, SIDE);
         assert_reason(0, SIDE, NONE);
@@ -273,7 +292,7 @@ static void reset_ends_the_partitions_and_they_come_back(void **state)
         last = atomic_load(&side->generation);
     }
     /* The program still holds the context: a reset does not release it. */
-    place_device_active(0);
+    place_device_active(0, true);
     program_releases(0);
     assert_int_equal(fake.live[FAKE_GREEN], 0);
     assert_int_equal(fake.retains[0], 0);
@@ -314,7 +333,7 @@ static void context_destroyed_by_name_takes_its_partition(void **state)
     assert_int_equal(fake.live[FAKE_GREEN], 1); /* not ours any more */
     assert_int_equal(fake.live[FAKE_STREAM], 0);
     assert_int_equal(fake.misuses, 0);
-    place_device_active(0);
+    place_device_active(0, true);
     assert_reason(0, SIDE, NONE);
 }
 
@@ -432,6 +451,7 @@ int main(void)
         TEST(partitions_say_what_they_are),
         TEST(hold_on_the_primary_context_is_as_before),
         TEST(later_sights_ask_nothing),
+        TEST(observing_makes_nothing_and_tells_what_would_be),
         TEST(policy_without_partitions_asks_nothing),
         TEST(devices_out_of_range_have_no_partitions),
         TEST(partitions_are_where_they_are_selected),

@@ -105,7 +105,7 @@ static void devices_come_and_go_side_by_side(void **state)
 static void come_back(void)
 {
     CUstream stream;
-    place_device_active(0);
+    place_device_active(0, true);
     place_device_retained(0);
     place_device_releasing(0);
     place_device_resetting(0);
@@ -133,7 +133,7 @@ static void child_begins_anew(void)
     expect_in_child(place_primary_context(0) == NULL);
     expect_in_child(!place_partition_find(0, SIDE)->probe);
     place_device_retained(0);
-    place_device_active(0);
+    place_device_active(0, true);
     expect_in_child(partition_reason(0, SIDE) == REPORT_REASON_NONE);
     expect_in_child(atomic_load(&place_partition_find(0, SIDE)->generation) > generation);
     /* The holds were the parent's. */

@@ -67,7 +67,7 @@ static inline void program_retains(int device)
     atomic_fetch_add(&fake.retains[device], 1);
     fake_current = (CUcontext)&fake.primary[device];
     place_device_retained(device);
-    place_device_active(device);
+    place_device_active(device, true);
 }
 
 static inline void program_releases(int device)
