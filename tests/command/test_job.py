@@ -72,6 +72,41 @@ class Run(Job):
                                         r"3 \(grid not divisible by the cluster\)$")
         self.assertIn("no rule had a setting for 2 launches of 1 kernel\n", result.stderr)
 
+    def executed(self, images, end=()):
+        """The program in so many images, one after the other: the nth launches n kernels."""
+        program = []
+        for number in range(1, images + 1):
+            program += ["exec"] * (number > 1) + ["launch", COPY, str(number), "1"]
+        return program + list(end)
+
+    def test_launches_before_exec_are_counted(self):
+        for images in (2, 3, 5):
+            total = images * (images + 1) // 2
+            result = self.job(program=self.executed(images))
+            self.assertEqual(result.returncode, 0, result)
+            self.assertIn(f"cudapolicy: {total} launches of 1 kernel in 1 process ({total} eager)\n",
+                          result.stderr)
+            self.assertEqual(result.stderr.count("went on as another program"), images - 1)
+            self.assertNotIn("still runs", result.stderr)
+            self.assertNotIn("in good order", result.stderr)
+
+    def test_the_report_has_each_program_that_a_process_executed(self):
+        summary = self.summary(program=self.executed(3, ["fork", "launch", COPY, "4", "1"]))
+        processes = sorted(summary["processes"], key=lambda process: process["image"])
+        self.assertEqual(summary["launches"], 10)
+        self.assertEqual(len({process["pid"] for process in processes}), 2)
+        self.assertEqual(len({process["image"] for process in processes}), 4)
+        self.assertEqual([(process["complete"], process["replaced"], process["running"])
+                          for process in processes],
+                         [(False, True, False)] * 2 + [(True, False, False)] * 2)
+
+    def test_a_program_that_was_executed_and_killed_is_complete_up_to_its_end(self):
+        result = self.job(program=self.executed(2, ["abort"]))
+        self.assertEqual(result.returncode, 128 + signal.SIGABRT)
+        self.assertIn("cudapolicy: 3 launches of 1 kernel in 1 process", result.stderr)
+        self.assertEqual(result.stderr.count("went on as another program"), 1)
+        self.assertEqual(result.stderr.count("did not end in good order"), 1)
+
     def test_warnings_of_the_policy_are_printed_once_whatever_the_number_of_processes(self):
         result = self.job(program=["launch", ALL_REDUCE, "1", "4", "fork",
                                    "launch", ALL_REDUCE, "1", "4"])

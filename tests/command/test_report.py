@@ -132,8 +132,49 @@ class Tables(Report):
         self.assertEqual(text.count("warning: not attached: static\n"), 1)
 
     def test_processes_that_were_killed_are_named(self):
-        path = self.write_report("a.json", complete=False)
+        path = self.write_report("a.json", complete=False,
+                                 process=dict(report()["process"], end=None))
         self.assertIn("process 1 (app) did not end in good order", self.command("report", path).stdout)
+
+
+    def test_counts_that_were_lost_are_told(self):
+        cases = (({}, ""), ({"end": None}, "did not end in good order\n"),
+                 ({"end": None, "running": True}, "still runs"))
+        for changes, said in cases:
+            process = dict(report()["process"], **changes)
+            path = self.write_report("a.json", complete=False, partial=True, process=process)
+            text = self.command("report", path).stdout
+            self.assertIn("process 1 (app) has lost counts", text)
+            self.assertIn(said, text)
+            self.assertNotIn("complete up to", text)
+            summary, = self.summary(path)["processes"]
+            self.assertTrue(summary["partial"])
+            path = self.write_report("a.json", complete=not changes, process=process)
+            self.assertNotIn("lost", self.command("report", path).stdout)
+            self.assertFalse(self.summary(path)["processes"][0]["partial"])
+
+    def test_tables_that_were_full_are_told(self):
+        tables = ("kernels", "cells", "streams", "facts", "notes")
+        for table in tables:
+            path = self.write_report("a.json", overflow={t: 3 if t == table else 0 for t in tables})
+            text = self.command("report", path).stdout
+            word = "combinations" if table == "cells" else table
+            self.assertEqual([line.split(":")[0].split(" more ")[1].split()[0]
+                              for line in text.splitlines() if "no room for" in line], [word])
+            self.assertEqual(self.summary(path)["overflow"],
+                             {t: 3 if t == table else 0 for t in tables})
+        path = self.write_report("a.json", overflow=dict.fromkeys(tables, 0))
+        self.assertNotIn("no room", self.command("report", path).stdout)
+
+    def test_of_many_unfinished_processes_some_are_named(self):
+        paths = [self.write_report(f"{i}.json", i, complete=False,
+                                   process=dict(report(i)["process"], end=None))
+                 for i in range(1, 31)]
+        text = self.command("report", *paths).stdout
+        self.assertEqual(text.count("did not end in good order"), 10)
+        self.assertIn("20 more such processes: see --wide\n", text)
+        text = self.command("report", "--wide", *paths).stdout
+        self.assertEqual(text.count("did not end in good order"), 30)
 
 
 class Merging(Report):
@@ -175,6 +216,24 @@ class Merging(Report):
         self.write_report("a.json", 1, kernels=[kernel("f", 2)], complete=False)
         self.write_report("b.json", 1, kernels=[kernel("f", 3)])
         self.assertEqual(self.summary(self.folder)["launches"], 3)
+
+    def test_images_of_one_process_are_added(self):
+        def image(number, start, **members):
+            process = dict(report()["process"], start_ticks=7, image=number, end=None,
+                           start=f"2026-01-01T00:00:00.{start:03}Z")
+            return self.write_report(f"{number}.json", process=process, complete=False,
+                                     kernels=[kernel("f", number)], **members)
+        # Each computes the time of its start anew, and may come to another last digit.
+        paths = [image(1, 999), image(2, 998), image(3, 999)]
+        for order in (paths, paths[::-1], paths + paths):
+            summary = self.summary(*order)
+            self.assertEqual(summary["launches"], 6)
+            self.assertEqual(sorted((p["image"], p["replaced"]) for p in summary["processes"]),
+                             [(1, True), (2, True), (3, False)])
+            text = self.command("report", *order).stdout
+            self.assertIn("6 launches of 1 kernel in 1 process\n", text.replace(" (6 eager)", ""))
+            self.assertEqual(text.count("went on as another program"), 2)
+            self.assertEqual(text.count("did not end in good order"), 1)
 
     def test_a_folder_gives_all_reports_in_it_and_below(self):
         os.mkdir(self.path("sub"))
