@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/selectors.h"
 #include "facts.h"
 #include "match.h"
 #include "memory.h"
@@ -134,7 +135,8 @@ static bool closest_named(const struct policy_rule *rule, const struct results *
         struct match_verdict verdict;
 
         facts_of_kernel(&results->kernels[i], &facts);
-        if (facts_has_name(&results->kernels[i]) && match_name(&rule->selectors, &facts.name)) {
+        if (facts_has_name(&results->kernels[i]) &&
+            decide_selectors_hold_name(&rule->selectors, &facts.name)) {
             match_rule(rule, &facts, &verdict);
             if (!found || verdict.answer > closest->answer) {
                 *closest = verdict;

@@ -295,6 +295,15 @@ priority = -1
             self.assertEqual(lines, [
                 "[kernel k] in line 3 matched nothing: no kernel's name matches it"])
 
+    def test_a_kernel_without_a_name_meets_only_rules_without_names(self):
+        lines = self.lines("name = *", kernel("(unknown)", 9))
+        self.assertEqual(len(lines), 1)
+        self.assertIn("matched nothing: no kernel's name matches it", lines[0])
+        policy = self.write("p.ini", self.POLICY.format(selectors="name = *"))
+        path = self.write_report("a.json", kernels=[kernel("(unknown)", 9)])
+        text = self.command("explain", "-p", policy, path).stdout
+        self.assertIn("name: the driver gives no name for the kernel", text)
+
     def test_of_kernels_that_are_far_from_it_one_is_named(self):
         lines = self.lines("name = ncclDevKernel_*", kernel("gemm", 1), kernel("copy", 1),
                            kernel("reduce", 1))
