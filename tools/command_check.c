@@ -71,8 +71,8 @@ static void print_verdict(const char *file, const struct policy *policy, size_t 
     for (size_t i = 0; i < policy->rule_count; i++) {
         kernel_rules += policy->rules[i].section == POLICY_SECTION_KERNEL;
     }
-    printf("%s: ok: %zu kernel and %zu stream rules, %zu warnings\n", file, kernel_rules,
-           policy->rule_count - kernel_rules, warnings);
+    printf("%s: ok: %zu kernel and %zu stream rules, %zu warning%s\n", file, kernel_rules,
+           policy->rule_count - kernel_rules, warnings, warnings == 1 ? "" : "s");
 }
 
 /* Checks one file; true when it is right. list: where its JSON goes, or NULL. */

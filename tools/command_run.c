@@ -247,6 +247,7 @@ static int run_main(const struct command *command, int argc, char **argv)
     };
     struct run_options options = {0};
     struct policy *policy;
+    bool unreadable;
     int option, status;
 
     while ((option = command_option(command, argc, argv, "+:p:m:r:wqh", long_options)) != -1) {
@@ -274,9 +275,10 @@ static int run_main(const struct command *command, int argc, char **argv)
     if (options.job.mode == NULL && !mode_is_known()) {
         return COMMAND_RUN_FAILED;
     }
-    policy = policy_input_require(options.job.policy, !options.quiet);
+    policy = policy_input_require(options.job.policy, !options.quiet, &unreadable);
     if (policy == NULL) {
-        command_error("the policy is wrong; '%s' was not started", argv[optind]);
+        command_error("the policy %s; '%s' was not started",
+                      unreadable ? "cannot be read" : "is wrong", argv[optind]);
         return COMMAND_RUN_FAILED;
     }
     status = run(&options, policy, argv + optind);

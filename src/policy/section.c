@@ -116,8 +116,11 @@ static void begin_policy(struct policy_parser *parser)
 static void begin_rule(struct policy_parser *parser)
 {
     struct policy_rule_builder *builder = &parser->builder;
+    size_t errors = parser->diagnostics->error_count;
 
-    *builder = (struct policy_rule_builder){.name_is_good = rule_name_is_good(parser)};
+    *builder = (struct policy_rule_builder){.errors_before = errors,
+                                            .name_is_good = rule_name_is_good(parser)};
+    parser->name_missing |= !builder->name_is_good;
     builder->rule.section = parser->section->section;
     builder->rule.place = parser->section_place;
     builder->rule.name = "?";
@@ -138,13 +141,11 @@ void policy_parser_begin_section(struct policy_parser *parser)
     parser->section_count++;
     snprintf(parser->section_label, sizeof parser->section_label, "%u", parser->section_count);
     parser->section_place = parser->line.place;
-    if (parser->line.kind == POLICY_LINE_BAD_SECTION) {
-        parser->state = POLICY_PARSER_SKIPPING;
-        return;
-    }
-    parser->section = find_section(parser);
+    parser->section = parser->line.kind != POLICY_LINE_BAD_SECTION ? find_section(parser) : NULL;
     if (parser->section == NULL) {
         parser->state = POLICY_PARSER_SKIPPING;
+        parser->header_broken = true;
+        parser->first_header_broken |= parser->section_count == 1;
     } else if (!parser->section->named) {
         begin_policy(parser);
     } else {
