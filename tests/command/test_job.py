@@ -331,5 +331,59 @@ class Explain(Job):
                          ("yes", "remote"))
 
 
+class Output(Job):
+    """The file that run and record write at their end."""
+
+    def both(self, path, *options, program=("launch", ALL_REDUCE, "1", "4")):
+        for write in (lambda: self.job("-q", "--report", path, *options, program=program),
+                      lambda: self.record("--json", "-o", path, *options, program=program)):
+            yield write()
+
+    def content(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def test_a_file_that_is_there_is_refused_before_the_run(self):
+        self.write("old", "mine\n")
+        self.write("empty", "")
+        os.symlink("old", self.path("link"))
+        os.symlink("nowhere", self.path("dangling"))
+        for name in ("old", "empty", "link", "dangling"):
+            for result in self.both(self.path(name), program=["say", "started"]):
+                self.assertEqual((result.returncode, result.stdout), (125, ""), (name, result))
+                self.assertIn(f"cudapolicy: '{self.path(name)}' is there already: give another "
+                              "name, or --force to overwrite it\n", result.stderr)
+        self.assertEqual(self.content("old"), "mine\n")
+        self.assertFalse(os.path.exists(self.path("nowhere")))
+
+    def test_with_force_it_is_overwritten(self):
+        for option in ("--force", "-f"):
+            self.write("old", "mine\n" * 100000)
+            for result in self.both(self.path("old"), option):
+                self.assertEqual(result.returncode, 0, result)
+                self.assertTrue(support.load_json(self.content("old"))["format"])
+
+    def test_a_program_that_does_not_start_costs_no_file(self):
+        self.write("old", "mine\n")
+        path = self.write("policy.ini", POLICY)
+        for arguments in (("run", "-p", path, "--report"), ("record", "-o")):
+            for name in ("old", "new"):
+                result = self.command(*arguments, self.path(name), "-f", "--library", LIBRARY, "--",
+                                      "/none/program")
+                self.assertEqual(result.returncode, 127, result)
+                self.assertEqual(self.content("old"), "mine\n")
+                self.assertFalse(os.path.exists(self.path("new")))
+
+    def test_what_is_no_regular_file_is_written_to(self):
+        for result in self.both("/dev/null"):
+            self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+
+    def test_a_folder_is_refused(self):
+        for option in ([], ["--force"]):
+            for result in self.both(self.folder, *option):
+                self.assertEqual(result.returncode, 125, result)
+                self.assertIn("Is a directory", result.stderr)
+
+
 if __name__ == "__main__":
     support.main()
