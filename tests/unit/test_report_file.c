@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The counters' file: what is left of a killed process, and what happens when there is no room. */
+#include "skip.h"
 #include "test_report_support.h"
 
 #include <pthread.h>
@@ -421,7 +422,7 @@ static void test_process_without_address_space_runs_on(void **state)
 {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* they need all the address space there is */
+    skip_because("the sanitizers need all the address space there is");
 #endif
     assert_child_succeeds(has_no_address_space);
 }
