@@ -72,6 +72,9 @@ static void print_kernel(const struct match_facts *facts, bool wide, FILE *strea
     print_extent("grid_blocks", &facts->grid_blocks, stream);
     print_extent("block_threads", &facts->block_threads, stream);
     print_extent("shared_memory", &facts->shared_memory, stream);
+    if (facts->shapes_unnoted) {
+        fputs("; shapes not noted (observe mode and record note them)", stream);
+    }
     fputc('\n', stream);
     free(name);
     free(library);

@@ -42,6 +42,7 @@ void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *fa
         .grid_blocks = extent_of(kernel, &kernel->grid_blocks),
         .block_threads = extent_of(kernel, &kernel->block_threads),
         .shared_memory = extent_of(kernel, &kernel->shared_memory),
+        .shapes_unnoted = !kernel->shapes_known,
         .captured = captured_of(&kernel->launches),
     };
 }

@@ -179,8 +179,13 @@ static enum match_answer ranges_answer(const struct policy_ranges *ranges,
     return touched ? MATCH_PERHAPS : MATCH_NO;
 }
 
+static const char not_known[] = "not known";
+/* Noting them costs time, so it is done only where nothing is changed. */
+static const char not_noted[] = "not noted (reports have it from observe mode and record only)";
+
+/* unknown: what to say where the extent is not known. */
 static void weigh_ranges(const struct policy_ranges *ranges, const struct match_extent *extent,
-                         const char *key, struct match_verdict *verdict)
+                         const char *unknown, const char *key, struct match_verdict *verdict)
 {
     enum match_answer answer;
     char text[200], launches[64];
@@ -191,7 +196,7 @@ static void weigh_ranges(const struct policy_ranges *ranges, const struct match_
     ranges_text(ranges, text, sizeof text);
     if (!extent->known) {
         if (takes(verdict, MATCH_PERHAPS, key)) {
-            say(verdict, "not known, the rule asks for %s", text);
+            say(verdict, "%s, the rule asks for %s", unknown, text);
         }
         return;
     }
@@ -278,21 +283,23 @@ void match_rule(const struct policy_rule *rule, const struct match_facts *facts,
                 struct match_verdict *verdict)
 {
     const struct policy_selectors *selectors = &rule->selectors;
+    const char *shape = facts->shapes_unnoted ? not_noted : not_known;
 
     *verdict = (struct match_verdict){.answer = MATCH_YES};
     weigh_name(selectors, facts, verdict);
     weigh_text(&selectors->library, facts->library, false, "library", verdict);
     weigh_text(&selectors->not_library, facts->library, true, "not_library", verdict);
     weigh_stream(&selectors->stream, facts, verdict);
-    weigh_ranges(&selectors->launch_stream, &facts->launch_stream, "launch_stream", verdict);
-    weigh_ranges(&selectors->grid_blocks, &facts->grid_blocks, "grid_blocks", verdict);
-    weigh_ranges(&selectors->block_threads, &facts->block_threads, "block_threads", verdict);
-    weigh_ranges(&selectors->shared_memory, &facts->shared_memory, "shared_memory", verdict);
+    weigh_ranges(&selectors->launch_stream, &facts->launch_stream, not_known, "launch_stream",
+                 verdict);
+    weigh_ranges(&selectors->grid_blocks, &facts->grid_blocks, shape, "grid_blocks", verdict);
+    weigh_ranges(&selectors->block_threads, &facts->block_threads, shape, "block_threads", verdict);
+    weigh_ranges(&selectors->shared_memory, &facts->shared_memory, shape, "shared_memory", verdict);
     weigh_captured(selectors->captured, facts->captured, verdict);
     weigh_device(&selectors->device, &facts->device, verdict);
-    weigh_ranges(&selectors->rank, &facts->rank, "rank", verdict);
-    weigh_ranges(&selectors->local_rank, &facts->local_rank, "local_rank", verdict);
-    weigh_ranges(&selectors->world_size, &facts->world_size, "world_size", verdict);
+    weigh_ranges(&selectors->rank, &facts->rank, not_known, "rank", verdict);
+    weigh_ranges(&selectors->local_rank, &facts->local_rank, not_known, "local_rank", verdict);
+    weigh_ranges(&selectors->world_size, &facts->world_size, not_known, "world_size", verdict);
     weigh_text(&selectors->host, facts->host, false, "host", verdict);
 }
 

@@ -34,6 +34,7 @@ struct match_facts {
     const char
         *library; /* base name; "": the launch was seen, its caller not told; NULL: not known */
     struct match_extent grid_blocks, block_threads, shared_memory;
+    bool shapes_unnoted; /* these are not known because a report does not have them */
     struct match_extent rank, local_rank, world_size, device, launch_stream;
     const char *host;            /* or NULL */
     bool stream_known;           /* then stream_rule is the rule the stream matched, */

@@ -243,6 +243,7 @@ void summary_print_kernels(const struct results *results, const struct summary_o
 {
     const struct results_kernel **sorted = summary_sorted_kernels(results);
     struct table *table = table_new();
+    size_t unnoted = 0;
 
     table_column(table, "kernel", TABLE_LEFT, true);
     table_column(table, "library", TABLE_LEFT, true);
@@ -254,12 +255,17 @@ void summary_print_kernels(const struct results *results, const struct summary_o
         table_cell(table, "%s", sorted[i]->name);
         table_cell(table, "%s", sorted[i]->library[0] != '\0' ? sorted[i]->library : "?");
         table_count(table, sorted[i]->launches.total);
+        unnoted += !sorted[i]->shapes_known;
         extent_cell(table, sorted[i], &sorted[i]->grid_blocks);
         extent_cell(table, sorted[i], &sorted[i]->block_threads);
         extent_cell(table, sorted[i], &sorted[i]->shared_memory);
     }
     if (table_rows(table) > 0) {
         table_print(table, stream, options->wide, "");
+    }
+    if (unnoted > 0 && strcmp(common_mode(results), "observe") != 0) {
+        fputs("-: shapes are not noted in enforce mode; --mode observe and record note them\n",
+              stream);
     }
     table_free(table);
     free(sorted);

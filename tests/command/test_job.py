@@ -79,6 +79,32 @@ class Run(Job):
             program += ["exec"] * (number > 1) + ["launch", COPY, str(number), "1"]
         return program + list(end)
 
+    def test_shapes_that_enforce_mode_does_not_note_are_told(self):
+        program = ["launch", ALL_REDUCE, "1", "6"]
+        footnote = "-: shapes are not noted in enforce mode; --mode observe and record note them\n"
+        enforced = self.job("--kernels", "-r", self.path("enforced.json"), program=program)
+        self.assertRegex(enforced.stderr, rf"(?m)^{ALL_REDUCE} .* 1 +- +- +-$")
+        self.assertIn(footnote, enforced.stderr)
+        self.assertIn(footnote, self.command("report", "--kernels", self.path("enforced.json")).stdout)
+        observed = self.job("--kernels", "--mode", "observe", "-r", self.path("observed.json"),
+                            program=program)
+        self.assertRegex(observed.stderr, rf"(?m)^{ALL_REDUCE} .* 1 +6 +128 +0$")
+        self.assertNotIn("not noted", observed.stderr)
+
+        def explain(name):
+            return self.command("explain", "-w", "-p", self.path("policy.ini"), self.path(name)).stdout
+        text = explain("enforced.json")
+        self.assertIn("; shapes not noted (observe mode and record note them)\n", text)
+        self.assertRegex(text, r"small +\d+ +perhaps +grid_blocks: not noted \(reports have it from "
+                               r"observe mode and record only\), the rule asks for 1\.\.4")
+        text = explain("observed.json")
+        self.assertIn("grid_blocks 6", text)
+        self.assertNotIn("not noted", text)
+        # And where the rule came to nothing for it.
+        self.assertIn(f"[kernel small] in line 8 matched nothing: it names {ALL_REDUCE}, but "
+                      "grid_blocks did not hold (not noted", enforced.stderr)
+        self.assertIn("grid_blocks: 6 is not in 1..4", observed.stderr)
+
     def test_launches_before_exec_are_counted(self):
         for images in (2, 3, 5):
             total = images * (images + 1) // 2
