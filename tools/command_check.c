@@ -78,7 +78,7 @@ static void print_verdict(const char *file, const struct policy *policy, size_t 
     if (policy->partition_count > 0) {
         printf("%zu partitions, ", policy->partition_count);
     }
-    printf("%zu warnings\n", warnings);
+    printf("%zu warning%s\n", warnings, warnings == 1 ? "" : "s");
 }
 
 /* Checks one file; true when it is right. list: where its JSON goes, or NULL. */

@@ -251,7 +251,7 @@ static int explain_reports(const struct explain_options *options, const struct p
 
 static int explain(struct explain_options *options, int count, char **paths)
 {
-    struct policy *policy = policy_input_require(options->policy, false);
+    struct policy *policy = policy_input_require(options->policy, false, NULL);
     json_t *list = options->json ? json_array() : NULL;
     int status;
 

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "json_output.h"
 #include "memory.h"
+#include "output_file.h"
 #include "reach.h"
 
 static int record_main(const struct command *command, int argc, char **argv);
@@ -27,6 +28,7 @@ const struct command command_record = {
         "exit status are the program's own.\n\n"
         "Options:\n"
         "  -o, --output FILE   write to FILE instead; '-' is standard output\n"
+        "  -f, --force         overwrite FILE if it is there\n"
         "      --json          print JSON\n"
         "      --policy        print a policy to start from, in observe mode: a rule for each\n"
         "                      kernel whose name speaks of communication, the others as comments\n"
@@ -51,39 +53,30 @@ enum {
 struct record_options {
     struct job job;
     const char *output;
-    bool json, policy, wide;
+    bool force, json, policy, wide;
 };
 
-/* Opened before the program runs, so that a mistyped name costs no run. */
-static FILE *open_output(const char *path)
+/* On standard error, or standard output for "-", unless a file is given. */
+static bool open_output(const struct record_options *options, struct output_file *file)
 {
-    FILE *file;
-
-    if (path == NULL) {
-        return stderr;
+    if (options->output == NULL || strcmp(options->output, "-") == 0) {
+        *file = (struct output_file){.stream = options->output == NULL ? stderr : stdout};
+        return true;
     }
-    if (strcmp(path, "-") == 0) {
-        return stdout;
-    }
-    file = fopen(path, "we");
-    if (file == NULL) {
-        command_error("cannot write '%s': %s", path, strerror(errno));
-    }
-    return file;
+    return output_file_open(file, options->output, options->force);
 }
 
-static bool close_output(FILE *file, const char *path)
+static bool close_output(struct output_file *file)
 {
-    bool written = fflush(file) == 0 && !ferror(file);
-
-    if (file != stderr && file != stdout) {
-        written = fclose(file) == 0 && written;
+    if (file->path != NULL) {
+        return output_file_close(file);
     }
-    if (!written) {
-        command_error("cannot write '%s': %s", path != NULL ? path : "standard error",
-                      strerror(errno));
+    if (fflush(file->stream) == 0 && !ferror(file->stream)) {
+        return true;
     }
-    return written;
+    command_error("cannot write to standard %s: %s", file->stream == stdout ? "output" : "error",
+                  strerror(errno));
+    return false;
 }
 
 static void print_inventory(const struct record_options *options, const struct results *results,
@@ -106,22 +99,26 @@ static void print_inventory(const struct record_options *options, const struct r
 
 static int record(struct record_options *options, char **argv)
 {
-    FILE *output = open_output(options->output);
+    struct output_file output;
     struct results results = {0};
     int status;
 
-    if (output == NULL) {
+    if (!open_output(options, &output)) {
         return COMMAND_RUN_FAILED;
     }
     status = job_run(&options->job, argv);
     if (options->job.started) {
         job_collect(&options->job, &results);
-        print_inventory(options, &results, argv[0], output);
+        output_file_begin(&output);
+        print_inventory(options, &results, argv[0], output.stream);
     }
     job_release(&options->job);
     results_release(&results);
-    /* A lost inventory must not pass for success; the status of a program that failed says more. */
-    if (!close_output(output, options->output) && status == 0) {
+    if (!options->job.started && output.path != NULL) {
+        output_file_abandon(&output);
+    } else if (!close_output(&output) && status == 0) {
+        /* A lost inventory must not pass for success; the status of a program that failed says
+         * more. */
         status = COMMAND_RUN_FAILED;
     }
     return status;
@@ -131,6 +128,7 @@ static int record_main(const struct command *command, int argc, char **argv)
 {
     static const struct option long_options[] = {
         {"output", required_argument, NULL, 'o'},
+        {"force", no_argument, NULL, 'f'},
         {"json", no_argument, NULL, OPTION_JSON},
         {"policy", no_argument, NULL, OPTION_POLICY},
         {"library", required_argument, NULL, OPTION_LIBRARY},
@@ -141,10 +139,13 @@ static int record_main(const struct command *command, int argc, char **argv)
     struct record_options options = {.job.mode = "observe"};
     int option;
 
-    while ((option = command_option(command, argc, argv, "+:o:wh", long_options)) != -1) {
+    while ((option = command_option(command, argc, argv, "+:o:fwh", long_options)) != -1) {
         switch (option) {
         case 'o':
             options.output = optarg;
+            break;
+        case 'f':
+            options.force = true;
             break;
         case OPTION_JSON:
             options.json = true;

@@ -87,7 +87,7 @@ static int print_results(const struct results *results, const char *policy_file,
     struct policy *policy = NULL;
 
     if (policy_file != NULL) {
-        policy = policy_input_require(policy_file, false);
+        policy = policy_input_require(policy_file, false, NULL);
         if (policy == NULL) {
             return COMMAND_FAILURE;
         }

@@ -4,13 +4,13 @@
 
 #include "command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
 #include "json_output.h"
 #include "memory.h"
+#include "output_file.h"
 #include "policy_input.h"
 #include "reach.h"
 #include "report/log.h"
@@ -32,6 +32,7 @@ const struct command command_run = {
         "  -m, --mode MODE          enforce, observe (decide and report, change nothing) or off;\n"
         "                           beats the policy and $CUDAPOLICY_MODE\n"
         "  -r, --report FILE        write the report of the job, all its processes, as JSON\n"
+        "  -f, --force              overwrite FILE if it is there\n"
         "      --report-folder DIR  keep each process's own report, in a new folder in DIR; for\n"
         "                           jobs of several hosts, a folder that all of them see\n"
         "      --strict             a process to which the policy cannot be attached ends with\n"
@@ -67,7 +68,7 @@ struct run_options {
     struct job job;
     struct summary_options summary;
     const char *report;
-    bool quiet, json;
+    bool force, quiet, json;
 };
 
 /* Takes one option; false after a mistake, with its message printed. */
@@ -89,6 +90,9 @@ static bool take_option(const struct command *command, int option, struct run_op
         return true;
     case 'r':
         options->report = optarg;
+        return true;
+    case 'f':
+        options->force = true;
         return true;
     case OPTION_REPORT_FOLDER:
         options->job.folder_given = optarg;
@@ -167,38 +171,21 @@ static void print_summary(const struct run_options *options, const struct result
     }
 }
 
-/* Opened before the program runs, so that a mistyped name costs no run. */
-static FILE *open_report(const char *path)
+static bool write_report(const struct results *results, const struct policy *policy,
+                         struct output_file *report)
 {
-    FILE *file = fopen(path, "we");
-
-    if (file == NULL) {
-        command_error("cannot write '%s': %s", path, strerror(errno));
-    }
-    return file;
-}
-
-static bool write_report(const struct results *results, const struct policy *policy, FILE *file,
-                         const char *path)
-{
-    bool written;
-
-    json_output_print(summary_job_json(results, policy), file);
-    written = !ferror(file);
-    written = fclose(file) == 0 && written;
-    if (!written) {
-        command_error("cannot write '%s': %s", path, strerror(errno));
-    }
-    return written;
+    output_file_begin(report);
+    json_output_print(summary_job_json(results, policy), report->stream);
+    return output_file_close(report);
 }
 
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
     struct results results = {0};
-    FILE *report = NULL;
+    struct output_file report = {0};
     int status;
 
-    if (options->report != NULL && (report = open_report(options->report)) == NULL) {
+    if (options->report != NULL && !output_file_open(&report, options->report, options->force)) {
         return COMMAND_RUN_FAILED;
     }
     status = job_run(&options->job, argv);
@@ -206,8 +193,11 @@ static int run(struct run_options *options, const struct policy *policy, char **
         job_collect(&options->job, &results);
         print_summary(options, &results, policy, argv[0]);
     }
-    /* A lost report must not pass for success; the status of a program that failed says more. */
-    if (report != NULL && !write_report(&results, policy, report, options->report) && status == 0) {
+    if (report.stream != NULL && !options->job.started) {
+        output_file_abandon(&report);
+    } else if (report.stream != NULL && !write_report(&results, policy, &report) && status == 0) {
+        /* A lost report must not pass for success; the status of a program that failed says more.
+         */
         status = COMMAND_RUN_FAILED;
     }
     job_release(&options->job);
@@ -234,6 +224,7 @@ static int run_main(const struct command *command, int argc, char **argv)
         {"policy", required_argument, NULL, 'p'},
         {"mode", required_argument, NULL, 'm'},
         {"report", required_argument, NULL, 'r'},
+        {"force", no_argument, NULL, 'f'},
         {"report-folder", required_argument, NULL, OPTION_REPORT_FOLDER},
         {"strict", no_argument, NULL, OPTION_STRICT},
         {"log", required_argument, NULL, OPTION_LOG},
@@ -247,9 +238,10 @@ static int run_main(const struct command *command, int argc, char **argv)
     };
     struct run_options options = {0};
     struct policy *policy;
+    bool unreadable;
     int option, status;
 
-    while ((option = command_option(command, argc, argv, "+:p:m:r:wqh", long_options)) != -1) {
+    while ((option = command_option(command, argc, argv, "+:p:m:r:fwqh", long_options)) != -1) {
         if (option == 'h') {
             return command_help(command);
         }
@@ -274,9 +266,10 @@ static int run_main(const struct command *command, int argc, char **argv)
     if (options.job.mode == NULL && !mode_is_known()) {
         return COMMAND_RUN_FAILED;
     }
-    policy = policy_input_require(options.job.policy, !options.quiet);
+    policy = policy_input_require(options.job.policy, !options.quiet, &unreadable);
     if (policy == NULL) {
-        command_error("the policy is wrong; '%s' was not started", argv[optind]);
+        command_error("the policy %s; '%s' was not started",
+                      unreadable ? "cannot be read" : "is wrong", argv[optind]);
         return COMMAND_RUN_FAILED;
     }
     status = run(&options, policy, argv + optind);

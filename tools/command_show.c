@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "devices.h"
+#include "entry_points.h"
 #include "json_output.h"
 #include "partitions.h"
 #include "place/split.h"
@@ -30,6 +31,7 @@ const struct command command_show = {
         "      --devices       the driver and the devices\n"
         "      --settings      sections, selectors and settings of the policy language\n"
         "      --entry-points  the functions of CUDA that are wrapped\n"
+        "      --exceptions    those that are not, each with the reason\n"
         "      --reasons       outcomes of a setting, and reasons for a refusal\n"
         "      --json          print as JSON\n"
         "  -w, --wide          do not shorten to the terminal's width\n"
@@ -48,6 +50,7 @@ enum {
     OPTION_DEVICES = COMMAND_OPTION_LONG,
     OPTION_SETTINGS,
     OPTION_ENTRY_POINTS,
+    OPTION_EXCEPTIONS,
     OPTION_REASONS,
     OPTION_JSON,
 };
@@ -150,6 +153,15 @@ static const char *role_name(enum policy_role role)
     return "?";
 }
 
+/* What holds where a rule with this setting has no when_set; NULL: when_set says nothing of it. */
+static const char *default_when_set(const struct policy_key_entry *key)
+{
+    if (key->role != POLICY_ROLE_SETTING || key->kind == POLICY_VALUE_REMOVAL) {
+        return NULL;
+    }
+    return policy_vocabulary_word_text(POLICY_WORDS_WHEN_SET, (int)key->when_set);
+}
+
 static json_t *words_json(enum policy_word_list list)
 {
     size_t count;
@@ -176,10 +188,11 @@ static json_t *settings_json(void)
         for (size_t k = 0; k < key_count; k++) {
             if ((keys[k].sections & 1U << sections[s].section) != 0) {
                 json_array_append_new(array,
-                                      json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o}", "section",
-                                                sections[s].text, "key", keys[k].text, "role",
-                                                role_name(keys[k].role), "values", keys[k].values,
-                                                "repeatable", keys[k].repeatable, "help",
+                                      json_pack("{s:s, s:s, s:s, s:s, s:b, s:s?, s:s, s:o}",
+                                                "section", sections[s].text, "key", keys[k].text,
+                                                "role", role_name(keys[k].role), "values",
+                                                keys[k].values, "repeatable", keys[k].repeatable,
+                                                "when_set", default_when_set(&keys[k]), "help",
                                                 keys[k].help, "words", words_json(keys[k].words)));
             }
         }
@@ -197,6 +210,7 @@ static void print_section(const struct policy_section_entry *section, bool wide)
     table_column(table, "key", TABLE_LEFT, false);
     table_column(table, "is a", TABLE_LEFT, false);
     table_column(table, "value", TABLE_LEFT, false);
+    table_column(table, "when_set", TABLE_LEFT, false);
     table_column(table, "meaning", TABLE_LEFT, false);
     for (size_t i = 0; i < count; i++) {
         if ((keys[i].sections & 1U << section->section) == 0) {
@@ -205,6 +219,8 @@ static void print_section(const struct policy_section_entry *section, bool wide)
         table_cell(table, "%s", keys[i].text);
         table_cell(table, "%s", role_name(keys[i].role));
         table_cell(table, "%s", keys[i].values[0] != '\0' ? keys[i].values : "-");
+        table_cell(table, "%s",
+                   default_when_set(&keys[i]) != NULL ? default_when_set(&keys[i]) : "-");
         table_cell(table, "%s", keys[i].help);
     }
     table_print(table, stdout, wide, "  ");
@@ -223,65 +239,9 @@ static void print_settings(bool wide)
     puts(
         "Every setting also takes 'leave' (the search ends, the program's own value stays);\n"
         "settings of kernels take 'unset' (the program's own value is taken away). A key that may\n"
-        "be repeated matches when one of its values does; different keys must all match.");
-}
-
-/* The columns of entries.def that are shown; its parameters are never expanded. */
-static const struct {
-    const char *symbol, *base, *variant;
-    int version;
-} entry_points[] = {
-#define DRIVER(symbol, base, version, variant, wrapper, parameters, arguments)                     \
-    {#symbol, base, #variant, version},
-#define RUNTIME(symbol, launches, wrapper, parameters, arguments) {#symbol, NULL, "runtime", 0},
-#include "preload/entries.def"
-};
-enum {
-    ENTRY_POINT_COUNT = sizeof entry_points / sizeof entry_points[0],
-};
-
-static const char *variant_text(const char *variant)
-{
-    if (strcmp(variant, "PLAIN") == 0) {
-        return "driver";
-    }
-    return strcmp(variant, "PTSZ") == 0 ? "driver, per-thread default stream" : variant;
-}
-
-static json_t *entry_points_json(void)
-{
-    json_t *array = json_array();
-
-    for (int i = 0; i < ENTRY_POINT_COUNT; i++) {
-        json_array_append_new(array, json_pack("{s:s, s:s?, s:s, s:i}", "symbol",
-                                               entry_points[i].symbol, "base", entry_points[i].base,
-                                               "layer", variant_text(entry_points[i].variant),
-                                               "version", entry_points[i].version));
-    }
-    return array;
-}
-
-static void print_entry_points(bool wide)
-{
-    struct table *table = table_new();
-
-    table_column(table, "symbol", TABLE_LEFT, true);
-    table_column(table, "asked for as", TABLE_LEFT, true);
-    table_column(table, "since", TABLE_RIGHT, false);
-    table_column(table, "layer", TABLE_LEFT, false);
-    for (int i = 0; i < ENTRY_POINT_COUNT; i++) {
-        table_cell(table, "%s", entry_points[i].symbol);
-        table_cell(table, "%s", entry_points[i].base != NULL ? entry_points[i].base : "-");
-        if (entry_points[i].version != 0) {
-            table_cell(table, "%d.%d", entry_points[i].version / 1000,
-                       entry_points[i].version % 1000 / 10);
-        } else {
-            table_cell(table, "-");
-        }
-        table_cell(table, "%s", variant_text(entry_points[i].variant));
-    }
-    table_print(table, stdout, wide, "");
-    table_free(table);
+        "be repeated matches when one of its values does; different keys must all match. "
+        "when_set:\n"
+        "what holds where the program set the attribute itself, unless the rule says another.");
 }
 
 static json_t *reasons_json(void)
@@ -289,10 +249,12 @@ static json_t *reasons_json(void)
     json_t *outcomes = json_array(), *reasons = json_array();
 
     for (unsigned i = REPORT_OUTCOME_NONE + 1; i < REPORT_OUTCOME_COUNT; i++) {
-        json_array_append_new(outcomes, json_string(report_outcome_text(i)));
+        json_array_append_new(outcomes, json_pack("{s:s, s:s}", "outcome", report_outcome_text(i),
+                                                  "meaning", report_outcome_meaning(i)));
     }
     for (unsigned i = REPORT_REASON_NONE + 1; i < REPORT_REASON_COUNT; i++) {
-        json_array_append_new(reasons, json_string(report_reason_text(i)));
+        json_array_append_new(reasons, json_pack("{s:s, s:s}", "reason", report_reason_text(i),
+                                                 "meaning", report_reason_meaning(i)));
     }
     return json_pack("{s:o, s:o}", "outcomes", outcomes, "reasons", reasons);
 }
@@ -301,11 +263,11 @@ static void print_reasons(void)
 {
     puts("outcomes of a setting:");
     for (unsigned i = REPORT_OUTCOME_NONE + 1; i < REPORT_OUTCOME_COUNT; i++) {
-        printf("  %s\n", report_outcome_text(i));
+        printf("  %s\n      %s\n", report_outcome_text(i), report_outcome_meaning(i));
     }
     puts("reasons for a refusal, or for keeping the program's own value:");
     for (unsigned i = REPORT_REASON_NONE + 1; i < REPORT_REASON_COUNT; i++) {
-        printf("  %s\n", report_reason_text(i));
+        printf("  %s\n      %s\n", report_reason_text(i), report_reason_meaning(i));
     }
 }
 
@@ -316,7 +278,10 @@ static void show_text(int what, const struct device_options *options, bool wide)
         print_settings(wide);
         break;
     case OPTION_ENTRY_POINTS:
-        print_entry_points(wide);
+        entry_points_print(wide);
+        break;
+    case OPTION_EXCEPTIONS:
+        exceptions_print(wide);
         break;
     case OPTION_REASONS:
         print_reasons();
@@ -333,6 +298,8 @@ static json_t *show_json(int what, const struct device_options *options)
         return json_pack("{s:o}", "settings", settings_json());
     case OPTION_ENTRY_POINTS:
         return json_pack("{s:o}", "entry_points", entry_points_json());
+    case OPTION_EXCEPTIONS:
+        return json_pack("{s:o}", "exceptions", exceptions_json());
     case OPTION_REASONS:
         return reasons_json();
     default:
@@ -354,7 +321,7 @@ static int show(int what, const char *policy, bool json, bool wide)
         return COMMAND_FAILURE;
     }
     if (policy != NULL) {
-        loaded = policy_input_require(policy, false);
+        loaded = policy_input_require(policy, false, NULL);
         if (loaded == NULL) {
             return COMMAND_FAILURE;
         }
@@ -376,6 +343,7 @@ static int show_main(const struct command *command, int argc, char **argv)
         {"devices", no_argument, NULL, OPTION_DEVICES},
         {"settings", no_argument, NULL, OPTION_SETTINGS},
         {"entry-points", no_argument, NULL, OPTION_ENTRY_POINTS},
+        {"exceptions", no_argument, NULL, OPTION_EXCEPTIONS},
         {"reasons", no_argument, NULL, OPTION_REASONS},
         {"json", no_argument, NULL, OPTION_JSON},
         {"wide", no_argument, NULL, 'w'},

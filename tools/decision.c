@@ -80,6 +80,7 @@ void decision_make(const struct policy *policy, const struct match_facts *facts,
         }
         if (row->verdict.answer == MATCH_PERHAPS) {
             row->perhaps = groups_of(rule) & open;
+            row->may_end = rule->final;
             continue;
         }
         take_groups(decision, rule, groups_of(rule) & open, false);

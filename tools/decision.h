@@ -21,6 +21,7 @@ struct decision_rule {
     struct match_verdict verdict;
     bool reached;     /* false after a rule with final = yes that matches */
     unsigned perhaps; /* groups that it decides if it matches: 1 << enum policy_group */
+    bool may_end;     /* it perhaps matches, and is final: later rules are then not reached */
 };
 
 struct decision {

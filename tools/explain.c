@@ -77,6 +77,9 @@ static void print_kernel(const struct match_facts *facts, bool wide, FILE *strea
     print_extent("grid_blocks", &facts->grid_blocks, stream);
     print_extent("block_threads", &facts->block_threads, stream);
     print_extent("shared_memory", &facts->shared_memory, stream);
+    if (facts->shapes_unnoted) {
+        fputs("; shapes not noted (observe mode and record note them)", stream);
+    }
     fputc('\n', stream);
     free(name);
     free(library);
@@ -180,6 +183,10 @@ static void print_alternatives(const struct policy *policy, const struct decisio
     for (size_t i = 0; i < decision->rule_count; i++) {
         const struct decision_rule *row = &decision->rules[i];
 
+        if (row->may_end) {
+            fprintf(stream, "  if [kernel %s] matches: later rules are not looked at (final)\n",
+                    row->rule->name);
+        }
         for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
             const struct policy_setting_value *value = &row->rule->settings[setting];
             unsigned group = 1U << policy_setting_group((enum policy_setting)setting);
@@ -280,12 +287,12 @@ static json_t *rules_json(const struct decision *decision)
         const struct decision_rule *row = &decision->rules[i];
         char *reason = why(row);
 
-        json_array_append_new(array, json_pack("{s:o, s:I, s:s, s:s?, s:o}", "rule",
+        json_array_append_new(array, json_pack("{s:o, s:I, s:b, s:s, s:s?, s:o}", "rule",
                                                json_output_string(row->rule->name), "line",
-                                               (json_int_t)row->rule->place.line, "matches",
-                                               answer_word(row), "selector",
-                                               row->reached ? row->verdict.key : NULL, "why",
-                                               json_output_string(reason)));
+                                               (json_int_t)row->rule->place.line, "final",
+                                               row->rule->final, "matches", answer_word(row),
+                                               "selector", row->reached ? row->verdict.key : NULL,
+                                               "why", json_output_string(reason)));
         free(reason);
     }
     return array;

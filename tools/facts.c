@@ -31,14 +31,18 @@ static enum policy_choice captured_of(const struct results_launches *launches)
 void facts_of_kernel(const struct results_kernel *kernel, struct match_facts *facts)
 {
     bool named = facts_has_name(kernel);
+    /* What stands for several kernels may have had any names. */
+    bool nameless = strcmp(kernel->mangled, "(unknown)") == 0;
 
     *facts = (struct match_facts){
         .name = *results_kernel_name(kernel),
+        .nameless = nameless,
         .form_known = {named, named, named},
         .library = kernel->library,
         .grid_blocks = extent_of(kernel, &kernel->grid_blocks),
         .block_threads = extent_of(kernel, &kernel->block_threads),
         .shared_memory = extent_of(kernel, &kernel->shared_memory),
+        .shapes_unnoted = !kernel->shapes_known,
         .captured = captured_of(&kernel->launches),
     };
 }

@@ -140,7 +140,8 @@ void job_collect(struct job *job, struct results *results)
 {
     results_load(results, job->folder);
     for (size_t i = 0; i < results->process_count && !job->keep; i++) {
-        if (results->processes[i].running) {
+        if (results->processes[i].running &&
+            !results_was_replaced(results, &results->processes[i])) {
             job->keep = true;
             command_error("reports stay in '%s', since a process of the job still runs",
                           job->folder);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "policy/glob.h"
+#include "decide/selectors.h"
 #include "policy/vocabulary.h"
 
 /* ---- Texts --------------------------------------------------------------------------------------
@@ -91,23 +91,6 @@ static bool takes(struct match_verdict *verdict, enum match_answer answer, const
 
 #define say(verdict, ...) snprintf((verdict)->detail, sizeof(verdict)->detail, __VA_ARGS__)
 
-static bool any_name(const struct policy_globs *globs, enum policy_name_form form,
-                     const struct kernel_name *name)
-{
-    for (size_t i = 0; i < globs->count; i++) {
-        if (kernel_name_matches(name, form, globs->patterns[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool match_name(const struct policy_selectors *selectors, const struct kernel_name *name)
-{
-    return (selectors->name.count == 0 || any_name(&selectors->name, selectors->name_form, name)) &&
-           !any_name(&selectors->not_name, selectors->name_form, name);
-}
-
 static void weigh_name(const struct policy_selectors *selectors, const struct match_facts *facts,
                        struct match_verdict *verdict)
 {
@@ -115,6 +98,12 @@ static void weigh_name(const struct policy_selectors *selectors, const struct ma
     const char *text = match_form_text(name, selectors->name_form);
     char patterns[200];
 
+    if (facts->nameless) {
+        if (!decide_selectors_hold_name(selectors, NULL) && takes(verdict, MATCH_NO, "name")) {
+            say(verdict, "the driver gives no name for the kernel");
+        }
+        return;
+    }
     if (selectors->name.count + selectors->not_name.count > 0 &&
         !facts->form_known[selectors->name_form]) {
         if (takes(verdict, MATCH_PERHAPS, "name")) {
@@ -123,26 +112,17 @@ static void weigh_name(const struct policy_selectors *selectors, const struct ma
         }
         return;
     }
-    if (selectors->name.count > 0 && !any_name(&selectors->name, selectors->name_form, name) &&
+    if (selectors->name.count > 0 &&
+        !decide_selectors_any_name(&selectors->name, selectors->name_form, name) &&
         takes(verdict, MATCH_NO, "name")) {
         globs_text(&selectors->name, patterns, sizeof patterns);
         say(verdict, "%s does not match %s", text, patterns);
     }
-    if (any_name(&selectors->not_name, selectors->name_form, name) &&
+    if (decide_selectors_any_name(&selectors->not_name, selectors->name_form, name) &&
         takes(verdict, MATCH_NO, "not_name")) {
         globs_text(&selectors->not_name, patterns, sizeof patterns);
         say(verdict, "%s is excluded by %s", text, patterns);
     }
-}
-
-static bool any_glob(const struct policy_globs *globs, const char *text)
-{
-    for (size_t i = 0; i < globs->count; i++) {
-        if (glob_matches(globs->patterns[i], text)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void weigh_text(const struct policy_globs *globs, const char *text, bool excluding,
@@ -164,7 +144,7 @@ static void weigh_text(const struct policy_globs *globs, const char *text, bool 
         if (!excluding && takes(verdict, MATCH_NO, key)) {
             say(verdict, "could not be told, the rule asks for %s", patterns);
         }
-    } else if (any_glob(globs, text) == excluding && takes(verdict, MATCH_NO, key)) {
+    } else if (decide_selectors_any(globs, text) == excluding && takes(verdict, MATCH_NO, key)) {
         say(verdict, excluding ? "%s is excluded by %s" : "%s does not match %s", text, patterns);
     }
 }
@@ -177,6 +157,9 @@ static enum match_answer ranges_answer(const struct policy_ranges *ranges,
     int64_t from = extent->least;
     bool touched = false, moved = true;
 
+    if (extent->least == extent->most) {
+        return policy_ranges_hold(ranges, extent->least) ? MATCH_YES : MATCH_NO;
+    }
     for (size_t i = 0; i < ranges->count; i++) {
         touched = touched || (ranges->ranges[i].low <= extent->most &&
                               ranges->ranges[i].high >= extent->least);
@@ -196,8 +179,13 @@ static enum match_answer ranges_answer(const struct policy_ranges *ranges,
     return touched ? MATCH_PERHAPS : MATCH_NO;
 }
 
+static const char not_known[] = "not known";
+/* Noting them costs time, so it is done only where nothing is changed. */
+static const char not_noted[] = "not noted (reports have it from observe mode and record only)";
+
+/* unknown: what to say where the extent is not known. */
 static void weigh_ranges(const struct policy_ranges *ranges, const struct match_extent *extent,
-                         const char *key, struct match_verdict *verdict)
+                         const char *unknown, const char *key, struct match_verdict *verdict)
 {
     enum match_answer answer;
     char text[200], launches[64];
@@ -208,7 +196,7 @@ static void weigh_ranges(const struct policy_ranges *ranges, const struct match_
     ranges_text(ranges, text, sizeof text);
     if (!extent->known) {
         if (takes(verdict, MATCH_PERHAPS, key)) {
-            say(verdict, "not known, the rule asks for %s", text);
+            say(verdict, "%s, the rule asks for %s", unknown, text);
         }
         return;
     }
@@ -295,21 +283,23 @@ void match_rule(const struct policy_rule *rule, const struct match_facts *facts,
                 struct match_verdict *verdict)
 {
     const struct policy_selectors *selectors = &rule->selectors;
+    const char *shape = facts->shapes_unnoted ? not_noted : not_known;
 
     *verdict = (struct match_verdict){.answer = MATCH_YES};
     weigh_name(selectors, facts, verdict);
     weigh_text(&selectors->library, facts->library, false, "library", verdict);
     weigh_text(&selectors->not_library, facts->library, true, "not_library", verdict);
     weigh_stream(&selectors->stream, facts, verdict);
-    weigh_ranges(&selectors->launch_stream, &facts->launch_stream, "launch_stream", verdict);
-    weigh_ranges(&selectors->grid_blocks, &facts->grid_blocks, "grid_blocks", verdict);
-    weigh_ranges(&selectors->block_threads, &facts->block_threads, "block_threads", verdict);
-    weigh_ranges(&selectors->shared_memory, &facts->shared_memory, "shared_memory", verdict);
+    weigh_ranges(&selectors->launch_stream, &facts->launch_stream, not_known, "launch_stream",
+                 verdict);
+    weigh_ranges(&selectors->grid_blocks, &facts->grid_blocks, shape, "grid_blocks", verdict);
+    weigh_ranges(&selectors->block_threads, &facts->block_threads, shape, "block_threads", verdict);
+    weigh_ranges(&selectors->shared_memory, &facts->shared_memory, shape, "shared_memory", verdict);
     weigh_captured(selectors->captured, facts->captured, verdict);
     weigh_device(&selectors->device, &facts->device, verdict);
-    weigh_ranges(&selectors->rank, &facts->rank, "rank", verdict);
-    weigh_ranges(&selectors->local_rank, &facts->local_rank, "local_rank", verdict);
-    weigh_ranges(&selectors->world_size, &facts->world_size, "world_size", verdict);
+    weigh_ranges(&selectors->rank, &facts->rank, not_known, "rank", verdict);
+    weigh_ranges(&selectors->local_rank, &facts->local_rank, not_known, "local_rank", verdict);
+    weigh_ranges(&selectors->world_size, &facts->world_size, not_known, "world_size", verdict);
     weigh_text(&selectors->host, facts->host, false, "host", verdict);
 }
 

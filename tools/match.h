@@ -5,8 +5,8 @@
 /*
  * Which rules match a kernel of which more or less is known: typed in by a person, or recorded,
  * where one kernel stands for many launches. What is not known makes an answer "perhaps". The
- * library decides on single launches of which it knows all; the parts that both need (names, globs,
- * ranges) are the same code.
+ * library decides on single launches of which it knows all; where all is known here too, its own
+ * functions answer, and a test holds both to the same decisions.
  */
 
 #include <stdbool.h>
@@ -29,10 +29,12 @@ struct match_extent {
 /* What is known of a kernel's launches. */
 struct match_facts {
     struct kernel_name name;
+    bool nameless;      /* it is known to have none */
     bool form_known[3]; /* by enum policy_name_form: whether that form of the name is */
     const char
         *library; /* base name; "": the launch was seen, its caller not told; NULL: not known */
     struct match_extent grid_blocks, block_threads, shared_memory;
+    bool shapes_unnoted; /* these are not known because a report does not have them */
     struct match_extent rank, local_rank, world_size, device, launch_stream;
     const char *host;            /* or NULL */
     bool stream_known;           /* then stream_rule is the rule the stream matched, */
@@ -49,9 +51,6 @@ struct match_verdict {
 /* Whether a kernel rule matches. */
 void match_rule(const struct policy_rule *rule, const struct match_facts *facts,
                 struct match_verdict *verdict);
-
-/* The answer of name and not_name alone, where the form that they ask for is known. */
-bool match_name(const struct policy_selectors *selectors, const struct kernel_name *name);
 
 /* A form of the name under which one of the rule's patterns would match where it does not in the
  * form that the rule asks for. False when there is none; *pattern is one that matches. */

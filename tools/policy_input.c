@@ -31,6 +31,7 @@ static struct policy *load_standard_input(struct policy_diagnostics *diagnostics
     text = read_standard_input(&length);
     if (ferror(stdin)) {
         diagnostics->file = memory_copy("<stdin>");
+        diagnostics->unreadable = true;
         policy_diagnose(diagnostics, POLICY_ERROR, (struct policy_place){0}, "cannot be read: %s",
                         strerror(errno));
     } else {
@@ -48,7 +49,7 @@ struct policy *policy_input_load(const char *file, struct policy_diagnostics *di
     return policy_load(file, diagnostics);
 }
 
-struct policy *policy_input_require(const char *file, bool warnings)
+struct policy *policy_input_require(const char *file, bool warnings, bool *unreadable)
 {
     struct policy_diagnostics diagnostics;
     struct policy *policy;
@@ -57,6 +58,9 @@ struct policy *policy_input_require(const char *file, bool warnings)
     diagnostics.errors_only = !warnings;
     policy = policy_input_load(file, &diagnostics);
     policy_diagnostics_print(&diagnostics, stderr);
+    if (unreadable != NULL) {
+        *unreadable = diagnostics.unreadable;
+    }
     policy_diagnostics_release(&diagnostics);
     return policy;
 }

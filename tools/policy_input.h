@@ -9,8 +9,8 @@
 /* policy_load, where "-" is standard input. */
 struct policy *policy_input_load(const char *file, struct policy_diagnostics *diagnostics);
 
-/* The same; prints errors on stderr, and the warnings too when warnings is true. NULL after errors.
- */
-struct policy *policy_input_require(const char *file, bool warnings);
+/* The same; prints errors on stderr, and the warnings too when warnings is true. NULL after errors;
+ * unreadable, unless NULL, says whether there was no text that could be wrong. */
+struct policy *policy_input_require(const char *file, bool warnings, bool *unreadable);
 
 #endif

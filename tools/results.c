@@ -15,6 +15,12 @@ static const char *const kind_keys[RESULTS_KIND_COUNT] = {
     [RESULTS_REPLAYED] = "replayed",
 };
 
+const char *const results_table_keys[RESULTS_TABLE_COUNT] = {
+    [RESULTS_TABLE_KERNELS] = "kernels", [RESULTS_TABLE_CELLS] = "cells",
+    [RESULTS_TABLE_STREAMS] = "streams", [RESULTS_TABLE_FACTS] = "facts",
+    [RESULTS_TABLE_NOTES] = "notes",
+};
+
 const char *results_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -290,16 +296,44 @@ static const char *fault_of(const json_t *document)
     return NULL;
 }
 
-/* True when the process is new. */
+bool results_was_replaced(const struct results *results, const struct results_process *process)
+{
+    return process->image < results->newest_images[process->number];
+}
+
+/* Gives the process its number, and remembers its newest image. The start as a time is computed
+ * anew by each image and may differ in its last digit, so it only serves where ticks are missing.
+ */
+static void number_process(struct results *results, struct results_process *process)
+{
+    char *numbers =
+        memory_format("%lld %lld", (long long)process->pid, (long long)process->start_ticks);
+    const char *texts[] = {process->host, numbers, process->start_ticks == 0 ? process->start : ""};
+
+    process->number = place_of(results, "started", texts, 3, results->number_count);
+    if (process->number == results->number_count) {
+        results->newest_images = memory_grow(results->newest_images, results->number_count,
+                                             &results->number_capacity, sizeof(int64_t));
+        results->newest_images[results->number_count++] = process->image;
+    } else if (results->newest_images[process->number] < process->image) {
+        results->newest_images[process->number] = process->image;
+    }
+    free(numbers);
+}
+
+/* True when the process, or this image of it, is new. */
 static bool add_process(struct results *results, json_t *document)
 {
     const json_t *process = json_object_get(document, "process");
     const json_t *policy = json_object_get(json_object_get(document, "facts"), "policy");
     char *pid = memory_format("%lld", (long long)results_number(process, "pid"));
-    const char *texts[] = {results_text(process, "host"), pid, results_text(process, "start")};
-    size_t place = place_of(results, "process", texts, 3, results->process_count);
+    char *image = memory_format("%lld", (long long)results_number(process, "image"));
+    const char *texts[] = {results_text(process, "host"), pid, results_text(process, "start"),
+                           image};
+    size_t place = place_of(results, "process", texts, 4, results->process_count);
     bool is_new = place == results->process_count;
 
+    free(image);
     free(pid);
     if (!is_new) {
         return false;
@@ -312,12 +346,17 @@ static bool add_process(struct results *results, json_t *document)
         .mode = results_text(document, "mode"),
         .start = texts[2],
         .pid = results_number(process, "pid"),
+        .start_ticks = results_number(process, "start_ticks"),
+        .image = results_number(process, "image"),
         .complete = json_is_true(json_object_get(document, "complete")),
+        .partial = json_is_true(json_object_get(document, "partial")),
+        .ended = json_is_string(json_object_get(process, "end")),
         .running = json_is_true(json_object_get(process, "running")),
         .policy_path = results_text(policy, "path"),
         .policy_sha256 = results_text(policy, "sha256"),
         .document = json_incref(document),
     };
+    number_process(results, &results->processes[results->process_count - 1]);
     return true;
 }
 
@@ -347,6 +386,10 @@ bool results_add(struct results *results, json_t *document, const char **error)
     add_each(results, document, "unmatched", add_unmatched);
     add_each(results, document, "streams", add_stream);
     add_each(results, document, "notes", add_note);
+    for (int table = 0; table < RESULTS_TABLE_COUNT; table++) {
+        results->overflow[table] +=
+            results_number(json_object_get(document, "overflow"), results_table_keys[table]);
+    }
     results->launches = (struct results_launches){0};
     for (size_t i = 0; i < results->kernel_count; i++) {
         const struct results_launches *launches = &results->kernels[i].launches;
@@ -374,6 +417,7 @@ void results_release(struct results *results)
         json_decref(results->processes[i].document);
     }
     free(results->processes);
+    free(results->newest_images);
     free(results->kernels);
     free(results->rules);
     free(results->streams);

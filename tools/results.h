@@ -41,16 +41,32 @@ struct results_outcomes {
     struct results_refusals refused;
 };
 
-/* Strings belong to the documents, which results keeps. */
+/* One program image of a process: exec makes another of the same process. Strings belong to the
+ * documents, which results keeps. */
 struct results_process {
     const char *host, *argv0, *mode;
     const char *start; /* when it started, as the report writes it */
-    int64_t pid;
-    bool complete;                           /* it ended in good order */
-    bool running;                            /* it had not ended when its counters were read */
+    int64_t pid, start_ticks;
+    size_t number; /* the same for all images of the process */
+    int64_t image; /* which of the programs that it executed one after the other; later: greater */
+    bool complete; /* it ended in good order, and nothing is missing */
+    bool ended;    /* it ended in good order */
+    bool partial;  /* some counts were lost */
+    bool running;  /* it had not ended when its counters were read */
     const char *policy_path, *policy_sha256; /* "": not known */
     json_t *document;
 };
+
+/* Tables of a report that can be full. */
+enum results_table {
+    RESULTS_TABLE_KERNELS,
+    RESULTS_TABLE_CELLS,
+    RESULTS_TABLE_STREAMS,
+    RESULTS_TABLE_FACTS,
+    RESULTS_TABLE_NOTES,
+    RESULTS_TABLE_COUNT
+};
+extern const char *const results_table_keys[RESULTS_TABLE_COUNT];
 
 struct results_extent {
     int64_t least, most;
@@ -94,7 +110,7 @@ struct results_note {
 };
 
 struct results {
-    size_t process_count, process_capacity;
+    size_t process_count, process_capacity; /* images */
     struct results_process *processes;
     size_t kernel_count, kernel_capacity;
     struct results_kernel *kernels;
@@ -107,6 +123,9 @@ struct results {
     size_t note_count, note_capacity;
     struct results_note *notes;
     struct results_launches launches;
+    int64_t overflow[RESULTS_TABLE_COUNT]; /* entries that found their table full */
+    size_t number_count, number_capacity;  /* processes, whatever each executed */
+    int64_t *newest_images;                /* by number */
     json_t *index; /* where things that are already there stand, by their keys */
 };
 
@@ -118,6 +137,9 @@ bool results_add(struct results *results, json_t *document, const char **error);
  * counters of a process that was killed or still runs; or all reports in a folder and the folders
  * in it. False after messages on stderr; in folders, files that are no reports are passed over. */
 bool results_load(struct results *results, const char *path);
+
+/* Whether the process went on as another program, which the results have too. */
+bool results_was_replaced(const struct results *results, const struct results_process *process);
 
 /* All forms of a kernel's name, made at the first call. The name belongs to the kernel. */
 const struct kernel_name *results_kernel_name(const struct results_kernel *kernel);

@@ -61,8 +61,8 @@ void summary_print_head(const struct results *results, FILE *stream)
     fprintf(stream, "cudapolicy: %s launch%s of %zu kernel%s in %zu process%s",
             printable_count(&count, results->launches.total),
             results->launches.total == 1 ? "" : "es", results->kernel_count,
-            results->kernel_count == 1 ? "" : "s", results->process_count,
-            results->process_count == 1 ? "" : "es");
+            results->kernel_count == 1 ? "" : "s", results->number_count,
+            results->number_count == 1 ? "" : "es");
     for (int kind = 0; kind < RESULTS_KIND_COUNT; kind++) {
         if (results->launches.kinds[kind] > 0) {
             fprintf(stream, "%s%s %s", separator[0] == '\0' ? " (" : separator,
@@ -243,6 +243,7 @@ void summary_print_kernels(const struct results *results, const struct summary_o
 {
     const struct results_kernel **sorted = summary_sorted_kernels(results);
     struct table *table = table_new();
+    size_t unnoted = 0;
 
     table_column(table, "kernel", TABLE_LEFT, true);
     table_column(table, "library", TABLE_LEFT, true);
@@ -254,12 +255,17 @@ void summary_print_kernels(const struct results *results, const struct summary_o
         table_cell(table, "%s", sorted[i]->name);
         table_cell(table, "%s", sorted[i]->library[0] != '\0' ? sorted[i]->library : "?");
         table_count(table, sorted[i]->launches.total);
+        unnoted += !sorted[i]->shapes_known;
         extent_cell(table, sorted[i], &sorted[i]->grid_blocks);
         extent_cell(table, sorted[i], &sorted[i]->block_threads);
         extent_cell(table, sorted[i], &sorted[i]->shared_memory);
     }
     if (table_rows(table) > 0) {
         table_print(table, stream, options->wide, "");
+    }
+    if (unnoted > 0 && strcmp(common_mode(results), "observe") != 0) {
+        fputs("-: shapes are not noted in enforce mode; --mode observe and record note them\n",
+              stream);
     }
     table_free(table);
     free(sorted);
@@ -299,16 +305,78 @@ static void print_notes(const struct results *results, const struct summary_opti
     }
 }
 
-static void print_unfinished(const struct results *results, FILE *stream)
+/* What is to be said of how a process ended; NULL for nothing. */
+static const char *ending(const struct results *results, const struct results_process *process)
 {
+    if (process->ended) {
+        return NULL;
+    }
+    if (results_was_replaced(results, process)) {
+        return "went on as another program: its numbers are complete up to then";
+    }
+    if (process->running) {
+        return "still runs: its numbers so far are included";
+    }
+    return process->partial ? "did not end in good order"
+                            : "did not end in good order: its numbers are complete up to its end";
+}
+
+static void print_process(const struct results_process *process, const char *text, FILE *stream)
+{
+    char *argv0 = printable_copy(process->argv0);
+
+    fprintf(stream, "process %lld (%s) %s\n", (long long)process->pid, argv0, text);
+    free(argv0);
+}
+
+static void print_unfinished(const struct results *results, const struct summary_options *options,
+                             FILE *stream)
+{
+    size_t shown = 0, more = 0;
+
     for (size_t i = 0; i < results->process_count; i++) {
         const struct results_process *process = &results->processes[i];
+        const char *text = ending(results, process);
 
-        if (!process->complete) {
-            fprintf(stream, "process %lld (%s) %s\n", (long long)process->pid, process->argv0,
-                    process->running ? "still runs: its numbers so far are included"
-                                     : "did not end in good order: its numbers are complete up to "
-                                       "its end");
+        if (text == NULL && !process->partial) {
+            continue;
+        }
+        if (shown == SUMMARY_ROWS && !options->wide) {
+            more++;
+            continue;
+        }
+        shown++;
+        if (text != NULL) {
+            print_process(process, text, stream);
+        }
+        if (process->partial) {
+            print_process(process,
+                          "has lost counts: its disk was full, or its file is damaged; the numbers "
+                          "above are too low",
+                          stream);
+        }
+    }
+    if (more > 0) {
+        fprintf(stream, "%zu more such process%s: see --wide\n", more, more == 1 ? "" : "es");
+    }
+}
+
+/* Where a process had more to report than a report holds. */
+static void print_overflow(const struct results *results, FILE *stream)
+{
+    static const char *const texts[RESULTS_TABLE_COUNT] = {
+        [RESULTS_TABLE_KERNELS] = "kernels: launches of those that came later count for (others)",
+        [RESULTS_TABLE_CELLS] =
+            "combinations of kernel and outcome: launches of those that came later count for "
+            "(others)",
+        [RESULTS_TABLE_STREAMS] = "streams: those that came later are missing",
+        [RESULTS_TABLE_FACTS] = "facts: those that came later are missing",
+        [RESULTS_TABLE_NOTES] = "notes: those that came later are missing",
+    };
+
+    for (int table = 0; table < RESULTS_TABLE_COUNT; table++) {
+        if (results->overflow[table] > 0) {
+            fprintf(stream, "a report has no room for more %s\n", texts[table]);
         }
     }
 }
@@ -323,6 +391,7 @@ void summary_print(const struct results *results, const struct policy *policy,
     if (options->kernels) {
         summary_print_kernels(results, options, stream);
     }
-    print_unfinished(results, stream);
+    print_unfinished(results, options, stream);
+    print_overflow(results, stream);
     print_notes(results, options, stream);
 }

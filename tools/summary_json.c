@@ -164,14 +164,27 @@ static json_t *processes_json(const struct results *results)
 
     for (size_t i = 0; i < results->process_count; i++) {
         const struct results_process *process = &results->processes[i];
+        bool replaced = results_was_replaced(results, process);
 
-        json_array_append_new(array,
-                              json_pack("{s:s, s:I, s:s, s:s, s:b, s:b}", "host", process->host,
-                                        "pid", (json_int_t)process->pid, "argv0", process->argv0,
-                                        "mode", process->mode, "complete", process->complete,
-                                        "running", process->running));
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:I, s:s, s:s, s:b, s:b, s:b, s:b}", "host", process->host,
+                             "pid", (json_int_t)process->pid, "image", (json_int_t)process->image,
+                             "argv0", process->argv0, "mode", process->mode, "complete",
+                             process->complete, "partial", process->partial, "replaced", replaced,
+                             "running", process->running && !replaced));
     }
     return array;
+}
+
+static json_t *overflow_json(const struct results *results)
+{
+    json_t *object = json_object();
+
+    for (int table = 0; table < RESULTS_TABLE_COUNT; table++) {
+        json_object_set_new(object, results_table_keys[table],
+                            json_integer((json_int_t)results->overflow[table]));
+    }
+    return object;
 }
 
 json_t *summary_json(const struct results *results, const struct policy *policy)
@@ -181,13 +194,14 @@ json_t *summary_json(const struct results *results, const struct policy *policy)
     for (size_t i = 0; i < results->rule_count; i++) {
         json_array_append_new(rules, rule_json(&results->rules[i]));
     }
-    return json_pack("{s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+    return json_pack("{s:s, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
                      "cudapolicy summary", "schema", SUMMARY_SCHEMA, "processes",
                      processes_json(results), "launches", (json_int_t)results->launches.total,
                      "launches_by_kind", launches_json(&results->launches), "rules", rules,
                      "unmatched_rules", unmatched_json(results, policy), "kernels",
                      summary_kernels_json(results), "unmatched_kernels", untouched_json(results),
-                     "streams", summary_streams_json(results), "notes", notes_json(results));
+                     "streams", summary_streams_json(results), "notes", notes_json(results),
+                     "overflow", overflow_json(results));
 }
 
 json_t *summary_job_json(const struct results *results, const struct policy *policy)

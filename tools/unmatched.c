@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/selectors.h"
 #include "facts.h"
 #include "match.h"
 #include "memory.h"
@@ -13,8 +14,8 @@
 /* A kernel as a candidate for what the rule meant. */
 struct candidate {
     size_t kernel;
-    size_t distance; /* edits between the name and the nearest pattern, */
-    size_t length;   /* which has this many bytes */
+    size_t distance; /* edits between the name and the nearest pattern */
+    bool near;       /* few enough that the pattern may have meant it */
     enum policy_name_form form;
     bool matches; /* in that form, which is not the one the rule asks for */
 };
@@ -51,7 +52,7 @@ static void measure(const struct policy_selectors *selectors, const struct kerne
         }
         if (distance < candidate->distance) {
             candidate->distance = distance;
-            candidate->length = strlen(pattern);
+            candidate->near = distance <= suggest_glob_limit(pattern);
         }
     }
 }
@@ -60,6 +61,9 @@ static bool is_nearer(const struct candidate *one, const struct candidate *other
 {
     if (one->matches != other->matches) {
         return one->matches;
+    }
+    if (one->near != other->near) {
+        return one->near;
     }
     return one->distance < other->distance;
 }
@@ -81,14 +85,20 @@ static void consider(struct candidate *best, size_t *count, const struct candida
     }
 }
 
-/* Beside the nearest, others only distract unless they are really near. */
+/* Beside the nearest, others only distract unless they are as near. */
 static bool is_worth_naming(const struct candidate *candidate, const struct candidate *nearest)
 {
-    if (candidate == nearest || nearest->matches) {
-        return candidate->matches || candidate == nearest;
+    if (nearest->matches) {
+        return candidate->matches;
     }
-    return candidate->distance <= 2 * nearest->distance + 1 &&
-           candidate->distance * 2 <= candidate->length;
+    return candidate->near && candidate->distance <= 2 * nearest->distance + 1;
+}
+
+static void append_reason(struct unmatched *unmatched, const char *text)
+{
+    size_t length = strlen(unmatched->reason);
+
+    snprintf(unmatched->reason + length, sizeof unmatched->reason - length, "%s", text);
 }
 
 /* No kernel has the name: those whose names are nearest, first of all those that another form of
@@ -97,7 +107,7 @@ static void find_nearest(const struct policy_rule *rule, const struct results *r
                          struct unmatched *unmatched)
 {
     struct candidate best[UNMATCHED_NEAREST];
-    size_t count = 0;
+    size_t count = 0, unmeasured = 0;
 
     for (size_t i = 0; i < results->kernel_count; i++) {
         const struct kernel_name *name = results_kernel_name(&results->kernels[i]);
@@ -110,6 +120,7 @@ static void find_nearest(const struct policy_rule *rule, const struct results *r
         candidate.matches = match_other_form(&rule->selectors, name, &candidate.form, &pattern);
         if (!candidate.matches) {
             if (i >= UNMATCHED_MEASURED) {
+                unmeasured++;
                 continue;
             }
             measure(&rule->selectors, name, &candidate);
@@ -120,6 +131,9 @@ static void find_nearest(const struct policy_rule *rule, const struct results *r
         const struct results_kernel *kernel = &results->kernels[best[i].kernel];
 
         add_nearest(unmatched, kernel, results_kernel_name(kernel), &best[i]);
+    }
+    if (count > 0 && unmatched->nearest_count == 0 && unmeasured == 0) {
+        append_reason(unmatched, ", and none is near it");
     }
 }
 
@@ -134,7 +148,8 @@ static bool closest_named(const struct policy_rule *rule, const struct results *
         struct match_verdict verdict;
 
         facts_of_kernel(&results->kernels[i], &facts);
-        if (facts_has_name(&results->kernels[i]) && match_name(&rule->selectors, &facts.name)) {
+        if (facts_has_name(&results->kernels[i]) &&
+            decide_selectors_hold_name(&rule->selectors, &facts.name)) {
             match_rule(rule, &facts, &verdict);
             if (!found || verdict.answer > closest->answer) {
                 *closest = verdict;

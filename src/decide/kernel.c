@@ -52,25 +52,6 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-static bool any_pattern(const struct policy_globs *patterns, enum policy_name_form form,
-                        const struct kernel_name *name)
-{
-    for (size_t i = 0; i < patterns->count; i++)
-        if (kernel_name_matches(name, form, patterns->patterns[i]))
-            return true;
-    return false;
-}
-
-/* A function without a name is matched by rules that do not ask for one. */
-static bool name_holds(const struct policy_selectors *selectors, const struct kernel_name *name)
-{
-    if (!name)
-        return selectors->name.count == 0 && selectors->not_name.count == 0;
-    return (selectors->name.count == 0 ||
-            any_pattern(&selectors->name, selectors->name_form, name)) &&
-           !any_pattern(&selectors->not_name, selectors->name_form, name);
-}
-
 static bool find_candidates(struct decide_kernel *kernel, const struct kernel_name *name)
 {
     size_t count = decide_rules_count();
@@ -79,7 +60,7 @@ static bool find_candidates(struct decide_kernel *kernel, const struct kernel_na
         return false;
     for (size_t i = 0; i < count; i++) {
         struct decide_rule *rule = decide_rules_at(i);
-        if (!name_holds(&rule->rule->selectors, name))
+        if (!decide_selectors_hold_name(&rule->rule->selectors, name))
             continue;
         candidates[kernel->candidate_count++] = rule;
         kernel->by_library |= rule->by_library;

@@ -3,7 +3,7 @@
 
 #include "policy/glob.h"
 
-static bool any_glob(const struct policy_globs *globs, const char *text)
+bool decide_selectors_any(const struct policy_globs *globs, const char *text)
 {
     for (size_t i = 0; i < globs->count; i++)
         if (glob_matches(globs->patterns[i], text))
@@ -23,13 +23,32 @@ bool decide_selectors_hold_here(const struct policy_selectors *selectors,
            known_and_in(&selectors->local_rank, process->local_rank) &&
            known_and_in(&selectors->world_size, process->world_size) &&
            (selectors->host.count == 0 ||
-            (process->host && any_glob(&selectors->host, process->host)));
+            (process->host && decide_selectors_any(&selectors->host, process->host)));
 }
 
 bool decide_selectors_hold_library(const struct policy_selectors *selectors, const char *library)
 {
     if (!library)
         return selectors->library.count == 0;
-    return (selectors->library.count == 0 || any_glob(&selectors->library, library)) &&
-           !any_glob(&selectors->not_library, library);
+    return (selectors->library.count == 0 || decide_selectors_any(&selectors->library, library)) &&
+           !decide_selectors_any(&selectors->not_library, library);
+}
+
+bool decide_selectors_any_name(const struct policy_globs *globs, enum policy_name_form form,
+                               const struct kernel_name *name)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        if (kernel_name_matches(name, form, globs->patterns[i]))
+            return true;
+    return false;
+}
+
+bool decide_selectors_hold_name(const struct policy_selectors *selectors,
+                                const struct kernel_name *name)
+{
+    const struct policy_globs *wanted = &selectors->name, *excluded = &selectors->not_name;
+    if (!name)
+        return wanted->count == 0 && excluded->count == 0;
+    return (wanted->count == 0 || decide_selectors_any_name(wanted, selectors->name_form, name)) &&
+           !decide_selectors_any_name(excluded, selectors->name_form, name);
 }

@@ -396,6 +396,9 @@ void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagno
     check_captured(builder, diagnostics);
     check_stream_kind(builder, diagnostics);
     policy_check_rule_partition(builder, diagnostics);
+    if (diagnostics->error_count != builder->errors_before) {
+        return;
+    }
     warn_no_setting(builder, diagnostics);
     warn_modifiers(builder, diagnostics);
     warn_unused_map_entry(builder, diagnostics);

@@ -175,26 +175,61 @@ static void print_file_name(const char *file, FILE *stream)
     }
 }
 
-void policy_diagnostics_print(struct policy_diagnostics *diagnostics, FILE *stream)
+static void print_item(const struct policy_diagnostic *item, const char *file, bool bare,
+                       FILE *stream)
+{
+    print_file_name(file, stream);
+    if (item->place.line != 0) {
+        fprintf(stream, ":%u:%u", (unsigned)item->place.line, (unsigned)item->place.column);
+    }
+    if (!bare) {
+        fputs(item->severity == POLICY_ERROR ? ": error" : ": warning", stream);
+    }
+    fprintf(stream, ": %s\n", item->message);
+}
+
+static void print(struct policy_diagnostics *diagnostics, bool bare, FILE *stream)
 {
     const char *file = diagnostics->file != NULL ? diagnostics->file : "policy";
-    size_t total = diagnostics->error_count + diagnostics->warning_count;
+    size_t more = diagnostics->error_count + diagnostics->warning_count - diagnostics->count;
 
     policy_diagnostics_sort(diagnostics);
     for (size_t i = 0; i < diagnostics->count; i++) {
-        const struct policy_diagnostic *item = &diagnostics->items[i];
-
-        print_file_name(file, stream);
-        if (item->place.line != 0) {
-            fprintf(stream, ":%u:%u", (unsigned)item->place.line, (unsigned)item->place.column);
-        }
-        fprintf(stream, ": %s: %s\n", item->severity == POLICY_ERROR ? "error" : "warning",
-                item->message);
+        print_item(&diagnostics->items[i], file, bare, stream);
     }
-    if (total > diagnostics->count) {
+    if (more > 0) {
         print_file_name(file, stream);
-        fprintf(stream, ": %zu more errors or warnings are not shown\n",
-                total - diagnostics->count);
+        fprintf(stream, ": %zu more error%s or warning%s %s not shown\n", more,
+                more == 1 ? "" : "s", more == 1 ? "" : "s", more == 1 ? "is" : "are");
+    }
+}
+
+void policy_diagnostics_print(struct policy_diagnostics *diagnostics, FILE *stream)
+{
+    print(diagnostics, false, stream);
+}
+
+void policy_diagnostics_print_bare(struct policy_diagnostics *diagnostics, FILE *stream)
+{
+    print(diagnostics, true, stream);
+}
+
+void policy_diagnostics_forget_warnings(struct policy_diagnostics *diagnostics, size_t kept)
+{
+    size_t count = 0, warnings = 0;
+
+    for (size_t i = 0; i < diagnostics->count; i++) {
+        struct policy_diagnostic *item = &diagnostics->items[i];
+
+        if (item->severity == POLICY_WARNING && warnings++ >= kept) {
+            free(item->message);
+        } else {
+            diagnostics->items[count++] = *item;
+        }
+    }
+    diagnostics->count = count;
+    if (diagnostics->warning_count > kept) {
+        diagnostics->warning_count = kept;
     }
 }
 

@@ -30,6 +30,7 @@ struct policy_diagnostics {
     size_t count, capacity;
     struct policy_diagnostic *items;
     size_t error_count, warning_count;
+    bool unreadable;  /* there is no text that could be wrong: the file cannot be read */
     bool errors_only; /* set by the caller: warnings are not even looked for, which can take long */
 };
 
@@ -48,6 +49,12 @@ void policy_diagnose(struct policy_diagnostics *diagnostics, enum policy_severit
 
 /* Sorts by place, then writes one line each, "file:line:column: error: message". */
 void policy_diagnostics_print(struct policy_diagnostics *diagnostics, FILE *stream);
+
+/* The same without "error: " and "warning: ", for who says so himself. */
+void policy_diagnostics_print_bare(struct policy_diagnostics *diagnostics, FILE *stream);
+
+/* Takes back all warnings but the first so many of the list. */
+void policy_diagnostics_forget_warnings(struct policy_diagnostics *diagnostics, size_t kept);
 
 /* Sorts by place; messages about one place keep their order. */
 void policy_diagnostics_sort(struct policy_diagnostics *diagnostics);

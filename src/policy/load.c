@@ -218,6 +218,7 @@ struct policy *policy_load(const char *path, struct policy_diagnostics *diagnost
     int file = open_file(path);
     if (file < 0) {
         report_errno(diagnostics, "cannot open the policy", errno);
+        diagnostics->unreadable = true;
         errno = programs_errno;
         return NULL;
     }
@@ -225,6 +226,7 @@ struct policy *policy_load(const char *path, struct policy_diagnostics *diagnost
         text = read_all(file, &length, diagnostics);
     }
     close(file);
+    diagnostics->unreadable = text == NULL;
     if (text != NULL) {
         policy = policy_parse(text, length, path, diagnostics);
         free(text);

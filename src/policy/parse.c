@@ -253,6 +253,9 @@ static void check_policy_section(struct policy_parser *parser)
     if (parser->stopped || parser->policy_key_place[POLICY_KEY_VERSION].line != 0) {
         return;
     }
+    if (parser->policy_place.line == 0 && parser->first_header_broken) {
+        return;
+    }
     policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->policy_place,
                     parser->policy_place.line != 0
                         ? "[policy] has no version; this language is \"version = 1\""
@@ -281,6 +284,10 @@ static void read_text(struct policy_parser *parser)
     if (!parser->stopped && !parser->out_of_memory) {
         policy_relate_partitions(parser);
         policy_check_rules(parser);
+    }
+    if (parser->version == 0) {
+        /* In which language was this written? */
+        policy_diagnostics_forget_warnings(parser->diagnostics, parser->warnings_before);
     }
 }
 
@@ -315,6 +322,7 @@ struct policy *policy_parse(const char *text, size_t length, const char *label,
 {
     struct policy_parser parser = {.diagnostics = diagnostics,
                                    .errors_before = diagnostics->error_count,
+                                   .warnings_before = diagnostics->warning_count,
                                    .text = text,
                                    .length = length,
                                    .mode = POLICY_MODE_ENFORCE};

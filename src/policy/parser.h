@@ -36,6 +36,7 @@ struct policy_rule_builder {
     struct policy_partition partition;
     struct policy_place key_place[POLICY_KEY_COUNT]; /* of the first; line 0: key not given */
     enum policy_when_set when_set;
+    size_t errors_before; /* with one of its own, the rule is not the one that was meant */
     bool name_is_good;
 };
 
@@ -50,6 +51,7 @@ enum policy_parser_state {
 struct policy_parser {
     struct policy_diagnostics *diagnostics;
     size_t errors_before; /* of an earlier text: one list may take several */
+    size_t warnings_before;
     struct policy_arena arena;
     bool out_of_memory;
     bool stopped; /* nothing that follows would make sense */
@@ -69,6 +71,9 @@ struct policy_parser {
     const struct policy_section_entry *section;
     char section_label[24]; /* its name for inih: a number, the same for no two sections */
     unsigned section_count;
+    bool header_broken;       /* some section's could not be read, */
+    bool first_header_broken; /* the first one's, which may have been [policy] */
+    bool name_missing;        /* some rule's could not be read, or is not there */
     struct policy_place section_place;
 
     /* [policy] */
@@ -105,7 +110,8 @@ struct policy_partition *policy_parser_add_partition(struct policy_parser *parse
                                                      struct policy_place place,
                                                      struct policy_place request);
 
-/* check.c: what can be said of one rule by itself, when its section ends. */
+/* check.c: what can be said of one rule by itself, when its section ends; no warning where there
+ * was an error, of which it may be a mere consequence. */
 void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagnostics *diagnostics);
 
 /* True for patterns, ORed, that match every name. */

@@ -10,6 +10,7 @@
 
 enum {
     CANDIDATE_LIMIT = 64, /* names that a misspelt reference is compared with */
+    SEARCH_LIMIT = 64,    /* names that are looked for in headers that could not be read */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -98,17 +99,44 @@ static void report_reference(const struct policy_reference *reference,
                     policy_hint(&hint, reference->name, candidates, candidate_count));
 }
 
+/* Whether the section of this name may be one whose header could not be read. It is looked for in
+ * the text, since nothing else is known of those. */
+static bool may_be_unread(const struct policy_parser *parser, const char *name)
+{
+    const char *line = parser->text, *end = parser->text + parser->length, *next;
+
+    for (; parser->header_broken && line < end; line = next) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+        next = newline != NULL ? newline + 1 : end;
+        while (line < next && (*line == ' ' || *line == '\t')) {
+            line++;
+        }
+        if (line < next && *line == '[' &&
+            memmem(line, (size_t)(next - line), name, strlen(name)) != NULL) {
+            return true;
+        }
+    }
+    return parser->name_missing;
+}
+
 /* Marks the stream rules that kernel rules name. */
 static void check_references(const struct policy_parser *parser,
                              const struct policy_rule *const *sorted, bool *referenced)
 {
+    size_t searches = 0;
+
     for (size_t i = 0; i < parser->reference_count; i++) {
-        const struct policy_rule *const *found =
-            find_stream_rule(sorted, parser->rule_count, parser->references[i].name);
+        const char *name = parser->references[i].name;
+        const struct policy_rule *const *found = find_stream_rule(sorted, parser->rule_count, name);
 
         if (found != NULL) {
             referenced[(*found)->index] = true;
-        } else if (parser->diagnostics->error_count < POLICY_DIAGNOSTIC_LIMIT) {
+            continue;
+        }
+        /* The search takes long, and there are errors enough where a header is broken. */
+        if (parser->diagnostics->error_count < POLICY_DIAGNOSTIC_LIMIT &&
+            (!parser->header_broken || searches++ < SEARCH_LIMIT) && !may_be_unread(parser, name)) {
             report_reference(&parser->references[i], sorted, parser->rule_count,
                              parser->diagnostics);
         }

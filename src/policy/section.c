@@ -138,10 +138,13 @@ static void begin_policy(struct policy_parser *parser)
 static void begin_named(struct policy_parser *parser)
 {
     struct policy_rule_builder *builder = &parser->builder;
+    size_t errors = parser->diagnostics->error_count;
 
     const char *name = "?";
 
-    *builder = (struct policy_rule_builder){.name_is_good = name_is_good(parser)};
+    *builder =
+        (struct policy_rule_builder){.errors_before = errors, .name_is_good = name_is_good(parser)};
+    parser->name_missing |= !builder->name_is_good;
     if (builder->name_is_good) {
         name = policy_arena_copy(&parser->arena, parser->line.name.text, parser->line.name.length);
         if (name == NULL) {
@@ -166,13 +169,11 @@ void policy_parser_begin_section(struct policy_parser *parser)
     parser->section_count++;
     snprintf(parser->section_label, sizeof parser->section_label, "%u", parser->section_count);
     parser->section_place = parser->line.place;
-    if (parser->line.kind == POLICY_LINE_BAD_SECTION) {
-        parser->state = POLICY_PARSER_SKIPPING;
-        return;
-    }
-    parser->section = find_section(parser);
+    parser->section = parser->line.kind != POLICY_LINE_BAD_SECTION ? find_section(parser) : NULL;
     if (parser->section == NULL) {
         parser->state = POLICY_PARSER_SKIPPING;
+        parser->header_broken = true;
+        parser->first_header_broken |= parser->section_count == 1;
     } else if (!parser->section->named) {
         begin_policy(parser);
     } else {

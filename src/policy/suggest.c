@@ -112,20 +112,33 @@ size_t suggest_glob_distance(const char *pattern, const char *text)
     return distance(&parsed, text);
 }
 
-static const char *nearest(const struct pattern *pattern, const char *const *candidates,
-                           size_t count)
+static size_t limit_of(const struct pattern *pattern)
 {
     size_t weight = 0; /* what has to be there: everything but the stars */
     size_t limit;
-    size_t best_distance;
-    const char *best = NULL;
 
     for (size_t index = 0; index < pattern->count; index++) {
         weight += is_star(pattern, index) ? 0 : 1;
     }
-    /* With as many edits as there are bytes, a word becomes any other of its length. */
     limit = weight / 3 > 0 ? weight / 3 : 1;
-    best_distance = limit < weight ? limit + 1 : weight;
+    /* With as many edits as there are bytes, a word becomes any other of its length. */
+    return limit < weight ? limit : weight > 0 ? weight - 1 : 0;
+}
+
+size_t suggest_glob_limit(const char *pattern)
+{
+    struct pattern parsed;
+
+    split(&parsed, pattern, false);
+    return limit_of(&parsed);
+}
+
+static const char *nearest(const struct pattern *pattern, const char *const *candidates,
+                           size_t count)
+{
+    size_t best_distance = limit_of(pattern) + 1;
+    const char *best = NULL;
+
     for (size_t index = 0; index < count; index++) {
         size_t candidate_distance = distance(pattern, candidates[index]);
 

@@ -28,6 +28,9 @@ size_t suggest_distance(const char *left, const char *right);
  */
 size_t suggest_glob_distance(const char *pattern, const char *text);
 
+/* How many edits a pattern and a text may be apart and still be near: those of suggest_nearest. */
+size_t suggest_glob_limit(const char *pattern);
+
 /*
  * The candidate nearest to `word`, the first of equals; NULL if none is near enough to be meant.
  * Near enough: at most one edit for every three bytes of the word, and at least one is allowed; but

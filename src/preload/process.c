@@ -34,8 +34,7 @@ static uint64_t state = PRELOAD_UNDECIDED; /* atomic */
 static struct preload_configuration configuration;
 static const struct policy *policy;
 
-/* Warnings are what `check` and `run` are for: here, once for each process of a job, they would
- * drown what else is said. */
+/* Errors, which the log says of each. */
 static void print_diagnostics(struct policy_diagnostics *diagnostics)
 {
     char *text = NULL;
@@ -44,7 +43,7 @@ static void print_diagnostics(struct policy_diagnostics *diagnostics)
 
     if (stream == NULL)
         return;
-    policy_diagnostics_print(diagnostics, stream);
+    policy_diagnostics_print_bare(diagnostics, stream);
     fclose(stream);
     for (char *line = text, *end; line != NULL && *line != '\0'; line = end) {
         end = strchr(line, '\n');

@@ -112,6 +112,7 @@ void report_finish(void)
 void report_after_fork(const char *path)
 {
     int error_number = errno;
+    report_shard = NULL; /* the parent's goes */
     report_image_after_fork();
     report_tables_after_fork();
     report_counters_after_fork();

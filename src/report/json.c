@@ -30,9 +30,10 @@ static json_t *running_json(const struct report_process *process)
 static json_t *process_json(struct report_view *view)
 {
     const struct report_process *process = &view->header.process;
-    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o}", "host",
+    return json_pack("{s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "host",
                      report_json_view_text(view, process->host), "pid", (json_int_t)process->pid,
-                     "argv0", report_json_view_text(view, process->argv0), "start",
+                     "argv0", report_json_view_text(view, process->argv0), "start_ticks",
+                     (json_int_t)process->start_ticks, "image", (json_int_t)process->image, "start",
                      time_json(process->start_time), "end", time_json(process->end_time), "running",
                      running_json(process));
 }

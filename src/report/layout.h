@@ -18,7 +18,7 @@
 #include "report/report.h"
 
 enum {
-    REPORT_LAYOUT_VERSION = 1, /* raised with every change of what follows */
+    REPORT_LAYOUT_VERSION = 2, /* raised with every change of what follows */
     REPORT_LAYOUT_ALIGNMENT = 65536,
     REPORT_STRINGS_SIZE = 32 * 1024 * 1024,
     REPORT_RULE_LIMIT = REPORT_RULE_NONE,
@@ -120,6 +120,8 @@ struct report_process {
     uint64_t start_ticks;   /* field 22 of /proc/pid/stat: with the boot, tells pids apart */
     uint64_t pid_namespace; /* in which pid holds; 0: not known */
     int64_t start_time;     /* nanoseconds since 1970 */
+    int64_t image;          /* nanoseconds since the boot, of the first launch: tells the programs
+                               apart that one process executed one after the other */
     int64_t end_time;       /* 0: did not end in good order (yet) */
     char boot_id[40];
     uint32_t host, argv0; /* strings */

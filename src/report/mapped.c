@@ -31,7 +31,14 @@ static char json_path[PATH_MAX];
 static char file_path[PATH_MAX];
 static struct report_file_identity file_identity;
 static uint64_t reserved[REPORT_REGION_COUNT];
+
+/* Shards are mapped one by one, when a thread needs one: together they would take four times the
+ * address space of all the rest, which a process under RLIMIT_AS may need itself. Once mapped, a
+ * shard stays where it is. */
+static unsigned char *shards[REPORT_SHARD_LIMIT]; /* atomic */
 static uint64_t shard_reserved[REPORT_SHARD_LIMIT];
+
+enum { IMAGE_SIZE = REPORT_OFFSET_SHARDS };
 
 static union report_control private_control;
 /* Until report_start the control word is not the expected one: entry points go the long way. */
@@ -65,7 +72,7 @@ static uint64_t shard_offset(uint32_t shard)
 
 struct report_shard *report_image_shard(uint32_t shard)
 {
-    return (struct report_shard *)(void *)(report_image + shard_offset(shard));
+    return (struct report_shard *)(void *)__atomic_load_n(&shards[shard], __ATOMIC_ACQUIRE);
 }
 
 static uint64_t round_up(uint64_t size, uint64_t unit)
@@ -107,28 +114,6 @@ const char *report_image_json_path(void)
 const char *report_image_file(void)
 {
     return file_path[0] == '\0' ? NULL : file_path;
-}
-
-bool report_image_make(void)
-{
-    if (report_image != NULL)
-        return true;
-    if (make_failed)
-        return false;
-    int error_number = errno;
-    void *memory = map_private(NULL, REPORT_FILE_SIZE);
-    errno = error_number;
-    if (memory == MAP_FAILED) {
-        make_failed = true;
-        report_log(REPORT_LOG_WARN, "no report: no address space for the counters");
-        return false;
-    }
-    struct report_header *header = memory;
-    report_layout_fill(&header->layout);
-    report_counts = (struct report_counts){.strings = 1};
-    __atomic_store_n(&report_image, memory, __ATOMIC_RELEASE);
-    report_image_publish();
-    return true;
 }
 
 void report_image_publish(void)
@@ -205,50 +190,71 @@ static bool allocate_blocks(int descriptor, uint64_t offset, uint64_t size)
     return true;
 }
 
-/* The descriptor is not kept: programs close, and reuse, numbers they do not know. */
-static bool extend_file(uint64_t offset, uint64_t size)
+/* The file, if it is still the one that was made; -1. The descriptor is not kept: programs close,
+ * and reuse, numbers they do not know. */
+static int open_own_file(void)
 {
     struct report_file_identity identity;
+    int descriptor = open(file_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor >= 0 && report_file_identify(descriptor, &identity) &&
+        report_file_same(&identity, &file_identity))
+        return descriptor;
+    if (descriptor >= 0)
+        close(descriptor);
+    return -1;
+}
+
+static bool extend_file(uint64_t offset, uint64_t size)
+{
     struct report_quiet quiet;
     report_quiet_begin(&quiet);
-    int descriptor = open(file_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    bool extended = descriptor >= 0 && report_file_identify(descriptor, &identity) &&
-                    report_file_same(&identity, &file_identity) &&
-                    allocate_blocks(descriptor, offset, size);
+    int descriptor = open_own_file();
+    bool extended = descriptor >= 0 && allocate_blocks(descriptor, offset, size);
     if (descriptor >= 0)
         close(descriptor);
     report_quiet_end(&quiet);
     return extended;
 }
 
-/* Makes a range of the image, of whole pages never touched before, safe to touch. */
-static bool secure(uint64_t offset, uint64_t size)
+static void note_partial(void)
+{
+    if (detached)
+        return;
+    report_image_header()->partial = 1;
+    report_log_once(REPORT_LOG_WARN,
+                    "no room for counters in %s: the rest is kept in memory, and lost if this "
+                    "process is killed",
+                    file_path);
+}
+
+/* Makes a range that is mapped at memory, of whole pages never touched before, safe to touch. */
+static bool secure(unsigned char *memory, uint64_t offset, uint64_t size)
 {
     if (!detached && extend_file(offset, size))
         return true;
-    if (!detached) {
-        report_image_header()->partial = 1;
-        report_log_once(REPORT_LOG_WARN,
-                        "no room for counters in %s: the rest is kept in memory, and lost if this "
-                        "process is killed",
-                        file_path);
-    }
+    note_partial();
     int error_number = errno;
-    bool secured = map_private(report_image + offset, size) != MAP_FAILED;
+    bool secured = map_private(memory, size) != MAP_FAILED;
     errno = error_number;
     return secured;
 }
 
-static bool reserve(uint64_t offset, uint64_t size, uint64_t *done, uint64_t bytes)
+/* A piece of the file, and where it is mapped. */
+struct piece {
+    unsigned char *memory;
+    uint64_t offset, size;
+};
+
+static bool reserve(const struct piece *piece, uint64_t *done, uint64_t bytes)
 {
-    if (bytes > size)
+    if (bytes > piece->size)
         return false;
     if (bytes <= *done)
         return true;
     uint64_t target = round_up(round_up(bytes, RESERVE_STEP), page_size());
-    if (target > size)
-        target = size;
-    if (file_backed && !secure(offset + *done, target - *done))
+    if (target > piece->size)
+        target = piece->size;
+    if (file_backed && !secure(piece->memory + *done, piece->offset + *done, target - *done))
         return false;
     *done = target;
     return true;
@@ -256,13 +262,75 @@ static bool reserve(uint64_t offset, uint64_t size, uint64_t *done, uint64_t byt
 
 bool report_image_reserve(enum report_region region, uint64_t bytes)
 {
-    return reserve(report_region_offset(region), report_region_size(region), &reserved[region],
-                   bytes);
+    struct piece piece = {report_image_region(region), report_region_offset(region),
+                          report_region_size(region)};
+    return reserve(&piece, &reserved[region], bytes);
+}
+
+/* Not yet safe to touch where a file is behind it. */
+static void *map_file_shard(uint32_t shard)
+{
+    struct report_quiet quiet;
+    report_quiet_begin(&quiet);
+    int descriptor = open_own_file();
+    void *memory = descriptor < 0 ? MAP_FAILED
+                                  : mmap(NULL, REPORT_SHARD_STRIDE, PROT_READ | PROT_WRITE,
+                                         MAP_SHARED, descriptor, (off_t)shard_offset(shard));
+    if (descriptor >= 0)
+        close(descriptor);
+    report_quiet_end(&quiet);
+    return memory;
+}
+
+static bool map_shard(uint32_t shard)
+{
+    if (shards[shard] != NULL)
+        return true;
+    int error_number = errno;
+    void *memory = file_backed && !detached ? map_file_shard(shard) : MAP_FAILED;
+    if (memory == MAP_FAILED) {
+        memory = map_private(NULL, REPORT_SHARD_STRIDE);
+        if (memory != MAP_FAILED && file_backed)
+            note_partial();
+    }
+    errno = error_number;
+    if (memory == MAP_FAILED)
+        return false;
+    __atomic_store_n(&shards[shard], memory, __ATOMIC_RELEASE);
+    return true;
 }
 
 bool report_image_reserve_shard(uint32_t shard, uint64_t bytes)
 {
-    return reserve(shard_offset(shard), REPORT_SHARD_STRIDE, &shard_reserved[shard], bytes);
+    if (!map_shard(shard))
+        return false;
+    struct piece piece = {shards[shard], shard_offset(shard), REPORT_SHARD_STRIDE};
+    return reserve(&piece, &shard_reserved[shard], bytes);
+}
+
+bool report_image_make(void)
+{
+    if (report_image != NULL)
+        return true;
+    if (make_failed)
+        return false;
+    int error_number = errno;
+    void *memory = map_private(NULL, IMAGE_SIZE);
+    bool made = memory != MAP_FAILED && map_shard(REPORT_SHARED_SHARD);
+    if (!made && memory != MAP_FAILED)
+        munmap(memory, IMAGE_SIZE);
+    errno = error_number;
+    if (!made) {
+        make_failed = true;
+        report_log(REPORT_LOG_WARN, "no report: no address space for the counters");
+        return false;
+    }
+    struct report_header *header = memory;
+    report_layout_fill(&header->layout);
+    report_counts = (struct report_counts){.strings = 1};
+    __atomic_store_n(&report_image, memory, __ATOMIC_RELEASE);
+    report_image_publish();
+    return true;
 }
 
 uint32_t report_image_add_text(const char *text)
@@ -310,17 +378,35 @@ static bool fill_file(int descriptor)
                                    shard_offset(REPORT_SHARED_SHARD)));
 }
 
-/* Mapped elsewhere first: a mapping that fails at a fixed address may leave a hole there. */
+/* Puts a new mapping in the place of another. It is made elsewhere first: one that fails at a fixed
+ * address may leave a hole there. */
+static bool exchange(void *fresh, void *place, uint64_t size)
+{
+    if (fresh == MAP_FAILED)
+        return false;
+    if (mremap(fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED)
+        return true;
+    munmap(fresh, size);
+    return false;
+}
+
+static void *map_piece(int descriptor, uint64_t offset, uint64_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, (off_t)offset);
+}
+
+/* Of the shards only the shared one is there before the file. */
 static bool map_file(int descriptor)
 {
-    void *memory = mmap(NULL, REPORT_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (memory == MAP_FAILED)
+    void *shared = map_piece(descriptor, shard_offset(REPORT_SHARED_SHARD), REPORT_SHARD_STRIDE);
+    if (shared == MAP_FAILED)
         return false;
-    if (mremap(memory, REPORT_FILE_SIZE, REPORT_FILE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-               report_image) == MAP_FAILED) {
-        munmap(memory, REPORT_FILE_SIZE);
+    if (!exchange(map_piece(descriptor, 0, IMAGE_SIZE), report_image, IMAGE_SIZE)) {
+        munmap(shared, REPORT_SHARD_STRIDE);
         return false;
     }
+    if (!exchange(shared, shards[REPORT_SHARED_SHARD], REPORT_SHARD_STRIDE))
+        report_image_header()->partial = 1;
     return true;
 }
 
@@ -405,7 +491,7 @@ void report_image_detach(void)
 /* The tables, but not the counters, in memory of the child's own. */
 static bool copy_after_fork(void)
 {
-    unsigned char *copy = map_private(NULL, REPORT_FILE_SIZE);
+    unsigned char *copy = map_private(NULL, IMAGE_SIZE);
     if (copy == MAP_FAILED)
         return false;
     for (int i = 0; i < REPORT_REGION_COUNT - 1; i++) {
@@ -413,12 +499,20 @@ static bool copy_after_fork(void)
         memcpy(copy + report_region_offset(region), report_image_region(region),
                used_bytes(region));
     }
-    if (mremap(copy, REPORT_FILE_SIZE, REPORT_FILE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-               report_image) == MAP_FAILED) {
-        munmap(copy, REPORT_FILE_SIZE);
-        return false;
+    return exchange(copy, report_image, IMAGE_SIZE);
+}
+
+/* The shards held the parent's counts. The shared one stays where it is, empty and the child's own;
+ * of the others the child's threads get new ones, with the child's file behind them. */
+static bool empty_shards(void)
+{
+    for (uint32_t shard = 0; shard < REPORT_SHARED_SHARD; shard++) {
+        if (shards[shard] != NULL)
+            munmap(shards[shard], REPORT_SHARD_STRIDE);
+        shards[shard] = NULL;
     }
-    return true;
+    return exchange(map_private(NULL, REPORT_SHARD_STRIDE), shards[REPORT_SHARED_SHARD],
+                    REPORT_SHARD_STRIDE);
 }
 
 void report_image_after_fork(void)
@@ -436,11 +530,13 @@ void report_image_after_fork(void)
     report_counts.streams = 0;
     report_counts.shards = 0;
     memset(report_counts.overflow, 0, sizeof report_counts.overflow);
-    /* Private shards hold the parent's counts as well: dropped by the same exchange. */
-    if (!copy_after_fork()) {
-        munmap(report_image, REPORT_FILE_SIZE);
+    if (!empty_shards() || !copy_after_fork()) {
+        munmap(report_image, IMAGE_SIZE);
+        munmap(shards[REPORT_SHARED_SHARD], REPORT_SHARD_STRIDE);
+        shards[REPORT_SHARED_SHARD] = NULL;
         report_image = NULL;
         make_failed = true;
+        report_log(REPORT_LOG_WARN, "no report of a forked process: no address space for it");
     }
     file_backed = false;
     detached = false;

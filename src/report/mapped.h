@@ -8,6 +8,7 @@
  * place (the image is "settled"). Pages of the file are given disk blocks before they are touched:
  * a store to a mapped page that the disk has no room for would kill the program. Where there is no
  * room, private memory is laid over those pages, and the header says that the file is partial.
+ * Shards are mapped apart, each when it is first needed.
  *
  * Functions marked (locked) are called between report_lock and report_unlock. Nothing here
  * allocates from the heap or calls into the loader.
@@ -50,9 +51,11 @@ bool report_image_make(void);
 void report_image_settle(void);
 
 /* Makes the first `bytes` bytes of a region, or of one shard, safe to touch. False when there is
- * neither disk nor memory, or the region ends before: the caller's table is full. (locked) */
+ * neither disk nor memory nor address space, or the region ends before: the caller's table is full.
+ * (locked) */
 bool report_image_reserve(enum report_region region, uint64_t bytes);
 bool report_image_reserve_shard(uint32_t shard, uint64_t bytes);
+/* NULL while it is not mapped. The shared one is there while the image is. Any thread. */
 struct report_shard *report_image_shard(uint32_t shard);
 
 /* Appends a string; returns its offset, 0 for "" and when there is no room. (locked) */

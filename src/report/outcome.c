@@ -3,24 +3,38 @@
 
 #include <stddef.h>
 
-static const char *const outcome_texts[] = {
-#define OUTCOME(symbol, text) text,
+struct entry {
+    const char *text, *meaning;
+};
+
+static const struct entry outcomes[] = {
+#define OUTCOME(symbol, text, meaning) {text, meaning},
 #include "report/outcome.def"
 #undef OUTCOME
 };
 
-static const char *const reason_texts[] = {
-#define REASON(symbol, text) text,
+static const struct entry reasons[] = {
+#define REASON(symbol, text, meaning) {text, meaning},
 #include "report/outcome.def"
 #undef REASON
 };
 
 const char *report_outcome_text(unsigned outcome)
 {
-    return outcome < REPORT_OUTCOME_COUNT ? outcome_texts[outcome] : "?";
+    return outcome < REPORT_OUTCOME_COUNT ? outcomes[outcome].text : "?";
 }
 
 const char *report_reason_text(unsigned reason)
 {
-    return reason < REPORT_REASON_COUNT ? reason_texts[reason] : "?";
+    return reason < REPORT_REASON_COUNT ? reasons[reason].text : "?";
+}
+
+const char *report_outcome_meaning(unsigned outcome)
+{
+    return outcome < REPORT_OUTCOME_COUNT ? outcomes[outcome].meaning : "?";
+}
+
+const char *report_reason_meaning(unsigned reason)
+{
+    return reason < REPORT_REASON_COUNT ? reasons[reason].meaning : "?";
 }

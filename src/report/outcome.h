@@ -5,14 +5,14 @@
 /* What became of a setting, and why: the list stands in outcome.def. */
 
 enum report_outcome {
-#define OUTCOME(symbol, text) REPORT_OUTCOME_##symbol,
+#define OUTCOME(symbol, text, meaning) REPORT_OUTCOME_##symbol,
 #include "report/outcome.def"
 #undef OUTCOME
     REPORT_OUTCOME_COUNT
 };
 
 enum report_reason {
-#define REASON(symbol, text) REPORT_REASON_##symbol,
+#define REASON(symbol, text, meaning) REPORT_REASON_##symbol,
 #include "report/outcome.def"
 #undef REASON
     REPORT_REASON_COUNT
@@ -21,5 +21,9 @@ enum report_reason {
 /* The text of the list; "?" for a number outside it. Any thread, launch path included. */
 const char *report_outcome_text(unsigned outcome);
 const char *report_reason_text(unsigned reason);
+
+/* One line about it, for who reads a report; "?" for a number outside the list. Any thread. */
+const char *report_outcome_meaning(unsigned outcome);
+const char *report_reason_meaning(unsigned reason);
 
 #endif

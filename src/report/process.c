@@ -73,15 +73,21 @@ int64_t report_time(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static int64_t since_boot(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_BOOTTIME, &now) == 0 ? (int64_t)now.tv_sec * 1000000000 + now.tv_nsec
+                                                    : 0;
+}
+
 /* When the process began, not when its first kernel did. */
 static int64_t start_time(uint64_t ticks)
 {
-    struct timespec since_boot;
+    int64_t now = since_boot();
     long ticks_per_second = sysconf(_SC_CLK_TCK);
-    if (ticks == 0 || ticks_per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0)
+    if (ticks == 0 || ticks_per_second <= 0 || now == 0)
         return report_time();
-    int64_t running = (int64_t)since_boot.tv_sec * 1000000000 + since_boot.tv_nsec -
-                      (int64_t)(ticks * (1000000000u / (uint64_t)ticks_per_second));
+    int64_t running = now - (int64_t)(ticks * (1000000000u / (uint64_t)ticks_per_second));
     return report_time() - (running > 0 ? running : 0);
 }
 
@@ -91,6 +97,7 @@ void report_process_fill(struct report_process *process)
     process->start_ticks = start_ticks("/proc/self/stat");
     process->pid_namespace = pid_namespace();
     process->start_time = start_time(process->start_ticks);
+    process->image = since_boot();
     process->end_time = 0;
     memset(process->boot_id, 0, sizeof process->boot_id);
     read_boot_id(process->boot_id, sizeof process->boot_id);

@@ -84,10 +84,16 @@ static char *fetch_strings(struct source *source, size_t size)
 static void add_shard(struct source *source, struct report_view *view, uint32_t number,
                       struct report_shard *buffer)
 {
-    uint64_t offset = REPORT_OFFSET_SHARDS + (uint64_t)number * REPORT_SHARD_STRIDE;
     size_t cells = view->header.counts.cells;
-    fetch(source, offset, buffer,
-          offsetof(struct report_shard, launches) + cells * sizeof buffer->launches[0]);
+    size_t size = offsetof(struct report_shard, launches) + cells * sizeof buffer->launches[0];
+    const struct report_shard *shard = source->image != NULL ? report_image_shard(number) : NULL;
+    if (source->image != NULL && shard == NULL)
+        return;
+    if (shard != NULL)
+        fetch_image((const unsigned char *)shard, buffer, size);
+    else
+        fetch_file(source, REPORT_OFFSET_SHARDS + (uint64_t)number * REPORT_SHARD_STRIDE, buffer,
+                   size);
     for (size_t entry = 0; entry < REPORT_ENTRY_LIMIT; entry++)
         view->entry_calls[entry] += buffer->entry_calls[entry];
     for (size_t cell = 0; cell < cells; cell++) {

@@ -7,6 +7,7 @@
  *   stream PRIORITY         creates a non-blocking stream, used by the launches that follow
  *   launch NAME COUNT GRID  launches the kernel with this mangled name COUNT times, GRID blocks
  * each fork                    goes on in a child; the parent waits for it and ends as it did
+ *   exec                    goes on in a new image of this program, in the same process
  *   detach                  goes on in a child; the parent ends with 0 at the child's "release"
  *   release                 lets the parent of a "detach" end
  *   say TEXT                prints TEXT on standard output
@@ -144,6 +145,10 @@ int main(int argc, char **argv)
             i += 3;
         } else if (strcmp(argv[i], "fork") == 0) {
             go_on_in_child(true);
+        } else if (strcmp(argv[i], "exec") == 0) {
+            argv[i] = argv[0];
+            execv("/proc/self/exe", argv + i);
+            return 93;
         } else if (strcmp(argv[i], "detach") == 0) {
             go_on_in_child(false);
         } else if (strcmp(argv[i], "release") == 0) {

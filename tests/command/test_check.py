@@ -40,7 +40,7 @@ class Check(support.Case):
         result = self.command("check", path)
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stdout, rf"^{path}:3:\d+: warning: ")
-        self.assertIn("1 warnings", result.stdout)
+        self.assertIn("0 stream rules, 1 warning\n", result.stdout)
 
     def test_werror_makes_a_warning_a_failure(self):
         path = self.write("p.ini", WARNED)

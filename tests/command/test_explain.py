@@ -101,6 +101,16 @@ class Explain(support.Case):
         rules = self.rules("--kernel", NCCL, "--grid", "9")
         self.assertEqual((rules["nccl"], rules["rest"]), ("yes", "not reached"))
 
+    def test_a_final_rule_that_perhaps_matches_is_told(self):
+        policy = POLICY.replace("name = ncclDevKernel_*\nmem", "grid_blocks = 1\nmem")
+        self.policy = self.write("p.ini", policy)
+        text = self.text("--kernel", "f")
+        self.assertIn("if [kernel nccl] matches: later rules are not looked at (final)", text)
+        self.assertNotIn("later rules", self.text("--kernel", "f", "--grid", "2"))
+        rules = self.explained("--kernel", "f")["rules"]
+        self.assertEqual([(r["rule"], r["matches"]) for r in rules if r["final"]],
+                         [("nccl", "perhaps")])
+
     def test_leave_and_unset_are_shown(self):
         settings = self.settings("--kernel", "keep::f")
         self.assertEqual(settings["mem_sync_domain"], ("leave", "keeper", 23))

@@ -72,6 +72,67 @@ class Run(Job):
                                         r"3 \(grid not divisible by the cluster\)$")
         self.assertIn("no rule had a setting for 2 launches of 1 kernel\n", result.stderr)
 
+    def executed(self, images, end=()):
+        """The program in so many images, one after the other: the nth launches n kernels."""
+        program = []
+        for number in range(1, images + 1):
+            program += ["exec"] * (number > 1) + ["launch", COPY, str(number), "1"]
+        return program + list(end)
+
+    def test_shapes_that_enforce_mode_does_not_note_are_told(self):
+        program = ["launch", ALL_REDUCE, "1", "6"]
+        footnote = "-: shapes are not noted in enforce mode; --mode observe and record note them\n"
+        enforced = self.job("--kernels", "-r", self.path("enforced.json"), program=program)
+        self.assertRegex(enforced.stderr, rf"(?m)^{ALL_REDUCE} .* 1 +- +- +-$")
+        self.assertIn(footnote, enforced.stderr)
+        self.assertIn(footnote, self.command("report", "--kernels", self.path("enforced.json")).stdout)
+        observed = self.job("--kernels", "--mode", "observe", "-r", self.path("observed.json"),
+                            program=program)
+        self.assertRegex(observed.stderr, rf"(?m)^{ALL_REDUCE} .* 1 +6 +128 +0$")
+        self.assertNotIn("not noted", observed.stderr)
+
+        def explain(name):
+            return self.command("explain", "-w", "-p", self.path("policy.ini"), self.path(name)).stdout
+        text = explain("enforced.json")
+        self.assertIn("; shapes not noted (observe mode and record note them)\n", text)
+        self.assertRegex(text, r"small +\d+ +perhaps +grid_blocks: not noted \(reports have it from "
+                               r"observe mode and record only\), the rule asks for 1\.\.4")
+        text = explain("observed.json")
+        self.assertIn("grid_blocks 6", text)
+        self.assertNotIn("not noted", text)
+        # And where the rule came to nothing for it.
+        self.assertIn(f"[kernel small] in line 8 matched nothing: it names {ALL_REDUCE}, but "
+                      "grid_blocks did not hold (not noted", enforced.stderr)
+        self.assertIn("grid_blocks: 6 is not in 1..4", observed.stderr)
+
+    def test_launches_before_exec_are_counted(self):
+        for images in (2, 3, 5):
+            total = images * (images + 1) // 2
+            result = self.job(program=self.executed(images))
+            self.assertEqual(result.returncode, 0, result)
+            self.assertIn(f"cudapolicy: {total} launches of 1 kernel in 1 process ({total} eager)\n",
+                          result.stderr)
+            self.assertEqual(result.stderr.count("went on as another program"), images - 1)
+            self.assertNotIn("still runs", result.stderr)
+            self.assertNotIn("in good order", result.stderr)
+
+    def test_the_report_has_each_program_that_a_process_executed(self):
+        summary = self.summary(program=self.executed(3, ["fork", "launch", COPY, "4", "1"]))
+        processes = sorted(summary["processes"], key=lambda process: process["image"])
+        self.assertEqual(summary["launches"], 10)
+        self.assertEqual(len({process["pid"] for process in processes}), 2)
+        self.assertEqual(len({process["image"] for process in processes}), 4)
+        self.assertEqual([(process["complete"], process["replaced"], process["running"])
+                          for process in processes],
+                         [(False, True, False)] * 2 + [(True, False, False)] * 2)
+
+    def test_a_program_that_was_executed_and_killed_is_complete_up_to_its_end(self):
+        result = self.job(program=self.executed(2, ["abort"]))
+        self.assertEqual(result.returncode, 128 + signal.SIGABRT)
+        self.assertIn("cudapolicy: 3 launches of 1 kernel in 1 process", result.stderr)
+        self.assertEqual(result.stderr.count("went on as another program"), 1)
+        self.assertEqual(result.stderr.count("did not end in good order"), 1)
+
     def test_warnings_of_the_policy_are_printed_once_whatever_the_number_of_processes(self):
         result = self.job(program=["launch", ALL_REDUCE, "1", "4", "fork",
                                    "launch", ALL_REDUCE, "1", "4"])
@@ -294,6 +355,60 @@ class Explain(Job):
         self.assertEqual((copy["rules"][0]["matches"], copy["rules"][0]["selector"]), ("no", "name"))
         self.assertEqual((reduce["rules"][0]["matches"], reduce["settings"][0]["value"]),
                          ("yes", "remote"))
+
+
+class Output(Job):
+    """The file that run and record write at their end."""
+
+    def both(self, path, *options, program=("launch", ALL_REDUCE, "1", "4")):
+        for write in (lambda: self.job("-q", "--report", path, *options, program=program),
+                      lambda: self.record("--json", "-o", path, *options, program=program)):
+            yield write()
+
+    def content(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def test_a_file_that_is_there_is_refused_before_the_run(self):
+        self.write("old", "mine\n")
+        self.write("empty", "")
+        os.symlink("old", self.path("link"))
+        os.symlink("nowhere", self.path("dangling"))
+        for name in ("old", "empty", "link", "dangling"):
+            for result in self.both(self.path(name), program=["say", "started"]):
+                self.assertEqual((result.returncode, result.stdout), (125, ""), (name, result))
+                self.assertIn(f"cudapolicy: '{self.path(name)}' is there already: give another "
+                              "name, or --force to overwrite it\n", result.stderr)
+        self.assertEqual(self.content("old"), "mine\n")
+        self.assertFalse(os.path.exists(self.path("nowhere")))
+
+    def test_with_force_it_is_overwritten(self):
+        for option in ("--force", "-f"):
+            self.write("old", "mine\n" * 100000)
+            for result in self.both(self.path("old"), option):
+                self.assertEqual(result.returncode, 0, result)
+                self.assertTrue(support.load_json(self.content("old"))["format"])
+
+    def test_a_program_that_does_not_start_costs_no_file(self):
+        self.write("old", "mine\n")
+        path = self.write("policy.ini", POLICY)
+        for arguments in (("run", "-p", path, "--report"), ("record", "-o")):
+            for name in ("old", "new"):
+                result = self.command(*arguments, self.path(name), "-f", "--library", LIBRARY, "--",
+                                      "/none/program")
+                self.assertEqual(result.returncode, 127, result)
+                self.assertEqual(self.content("old"), "mine\n")
+                self.assertFalse(os.path.exists(self.path("new")))
+
+    def test_what_is_no_regular_file_is_written_to(self):
+        for result in self.both("/dev/null"):
+            self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+
+    def test_a_folder_is_refused(self):
+        for option in ([], ["--force"]):
+            for result in self.both(self.folder, *option):
+                self.assertEqual(result.returncode, 125, result)
+                self.assertIn("Is a directory", result.stderr)
 
 
 if __name__ == "__main__":

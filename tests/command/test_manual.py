@@ -40,8 +40,18 @@ class Manual(support.Case):
         keys = support.load_json(self.command("show", "--settings", "--json").stdout)["settings"]
         for entry in keys:
             self.assertTrue(f"\n{entry['key']} = " in self.plain, entry["key"])
-        for reason in support.load_json(self.command("show", "--reasons", "--json").stdout)["reasons"]:
-            self.assertTrue(f"\n{reason}\n" in self.plain.replace("\\(aq", "'"), reason)
+        plain = self.plain.replace("\\(aq", "'")
+        lists = support.load_json(self.command("show", "--reasons", "--json").stdout)
+        for key in ("outcome", "reason"):
+            for entry in lists[key + "s"]:
+                self.assertTrue(f"\n.TP\n{entry[key]}\n{entry['meaning']}\n" in plain, entry)
+        for entry in keys:
+            if entry["when_set"]:
+                line = rf"\n{entry['key']} = .*\n.*; when_set = {entry['when_set']} unless"
+                self.assertRegex(plain, line)
+
+    def test_the_folder_of_the_installed_policies_is_named(self):
+        self.assertRegex(self.plain, r"installed in\n\.IR /\S+/share/cudapolicy ,\n")
 
     def test_the_limits_come_before_the_commands(self):
         sections = re.findall(r"(?m)^\.SH (.+)$", self.text)

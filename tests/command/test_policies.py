@@ -55,6 +55,39 @@ class Policies(support.Case):
             text = file.read()
         self.assertEqual(sorted(set(re.findall(r"\]\(([a-z-]+\.ini)\)", text))), sorted(WARNINGS))
 
+    def figures(self):
+        """(where, its text) for each paragraph or row of a table that has a measured figure."""
+        for name in sorted([*WARNINGS, "README.md"]):
+            with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+                text = file.read()
+            pieces = text.splitlines() if name == "README.md" else re.split(r"\n#?\n", text)
+            for piece in pieces:
+                plain = re.sub(r"\s+#?\s*", " ", piece)
+                if re.search(r"\d (ms|us|µs|ns|s|%|times|×)(?![\w/])|\d×", plain):
+                    yield name, plain
+
+    def test_every_figure_stands_beside_the_command_that_repeats_it(self):
+        def read(*path):
+            with open(os.path.join(support.SOURCE, *path), encoding="utf-8") as file:
+                return file.read()
+
+        results = read("docs", "results.md")
+        measured = [float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*(?:\.\d+)?", results)]
+        steps = re.findall(r"(?m)^def (\w+)\(", read("tests", "gpu", "run"))
+        count = 0
+        for name, text in self.figures():
+            commands = re.findall(r"tests/gpu/run BUILD --only (\w+)", text)
+            self.assertTrue(commands, (name, text))
+            for step in commands:
+                self.assertIn(step, steps)
+                self.assertIn(f"--only {step}", results)
+            for figure in re.findall(r"(\d+(?:\.\d+)?)(?= ms| to \d+ ms)", text):
+                half = 0.5 * 10.0 ** -len(figure.partition(".")[2]) + 1e-9
+                self.assertTrue(any(abs(n - float(figure)) <= half for n in measured),
+                                (name, figure))
+                count += 1
+        self.assertGreater(count, 4)
+
     def test_communication_kernels_go_to_the_remote_domain(self):
         name = "communication-to-remote-domain.ini"
         for kernel in ("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*, "

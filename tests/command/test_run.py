@@ -78,11 +78,22 @@ class Refusal(support.Case):
                                   policy="[policy]\nversion = 1\n[kernel k]\nx = 1\ny = 2\n")
         self.assert_refused(result, 125, "policy.ini:4:1: error:")
         self.assertIn("policy.ini:5:1: error:", result.stderr)
+        self.assertIn("cudapolicy: the policy is wrong; ", result.stderr)
         self.assertIn("was not started", result.stderr)
 
     def test_a_missing_policy_file_is_not_run(self):
         result = self.command("run", "-p", "none.ini", "--library", LIBRARY, *self.PROGRAM)
-        self.assert_refused(result, 125, "none.ini")
+        self.assert_refused(result, 125, "none.ini: error: cannot open the policy: no such file")
+        self.assertIn("cudapolicy: the policy cannot be read; ", result.stderr)
+        self.assertNotIn("is wrong", result.stderr)
+
+    def test_what_is_no_policy_file_cannot_be_read(self):
+        os.mkfifo(self.path("fifo"))
+        with open(self.path("large.ini"), "wb") as file:
+            file.truncate(17 << 20)
+        for name in (self.folder, self.path("fifo"), "/dev/null", self.path("large.ini")):
+            result = self.command("run", "-p", name, "--library", LIBRARY, *self.PROGRAM)
+            self.assert_refused(result, 125, "cudapolicy: the policy cannot be read; ")
 
     def test_no_policy_at_all_is_a_usage_error(self):
         result = self.command("run", "--library", LIBRARY, *self.PROGRAM)

@@ -96,12 +96,58 @@ class Lists(support.Case):
     def test_reasons_are_those_of_the_list(self):
         path = os.path.join(support.SOURCE, "src", "report", "outcome.def")
         with open(path, encoding="utf-8") as file:
-            reasons = re.findall(r'^REASON\(\w+, "(.+)"\)', file.read(), re.MULTILINE)
+            reasons = re.findall(r'^REASON\(\w+, "([^"]+)",', file.read(), re.MULTILINE)
         document = support.load_json(self.command("show", "--reasons", "--json").stdout)
-        self.assertEqual(document["reasons"], reasons)
+        self.assertGreater(len(reasons), 20)
+        self.assertEqual([entry["reason"] for entry in document["reasons"]], reasons)
+        self.assertEqual([entry["outcome"] for entry in document["outcomes"]],
+                         ["applied", "already so", "kept", "refused"])
+        for entry in document["reasons"] + document["outcomes"]:
+            self.assertGreater(len(entry["meaning"].split()), 2, entry)
         text = self.command("show", "--reasons").stdout
         for reason in reasons:
-            self.assertIn(f"  {reason}\n", text)
+            self.assertRegex(text, rf"(?m)^  {re.escape(reason)}\n      \S")
+
+    def test_reasons_are_explained_among_the_limits(self):
+        with open(os.path.join(support.SOURCE, "docs", "limits.md"), encoding="utf-8") as file:
+            limits = file.read()
+        document = support.load_json(self.command("show", "--reasons", "--json").stdout)
+        for entry in document["reasons"]:
+            self.assertTrue(f"`{entry['reason']}`" in limits, entry["reason"])
+
+    def test_exceptions_are_those_of_the_list(self):
+        path = os.path.join(support.SOURCE, "src", "preload", "exceptions.def")
+        with open(path, encoding="utf-8") as file:
+            listed = re.findall(r'^(DRIVER|RUNTIME)_EXCEPTION\((\w+), "(.+)"\)$', file.read(),
+                                re.MULTILINE)
+        self.assertGreater(len(listed), 100)
+        document = support.load_json(self.command("show", "--exceptions", "--json").stdout)
+        self.assertEqual([(e["layer"], e["function"], e["reason"]) for e in document["exceptions"]],
+                         [(layer.lower(), name, reason) for layer, name, reason in listed])
+        lines = self.command("show", "--exceptions", "--wide").stdout.splitlines()
+        self.assertEqual(len(lines), len(listed) + 1)
+        for line, (layer, name, reason) in zip(lines[1:], listed):
+            self.assertRegex(line, rf"^{name} +{layer.lower()} +{re.escape(reason)}$")
+
+    def test_no_function_is_wrapped_and_an_exception(self):
+        wrapped = support.load_json(self.command("show", "--entry-points", "--json").stdout)
+        excepted = support.load_json(self.command("show", "--exceptions", "--json").stdout)
+        names = {entry["function"] for entry in excepted["exceptions"]}
+        for entry in wrapped["entry_points"]:
+            self.assertNotIn(entry["base"] or entry["symbol"], names)
+
+    def test_defaults_of_when_set_are_those_of_the_vocabulary(self):
+        document = support.load_json(self.command("show", "--settings", "--json").stdout)
+        defaults = {entry["key"]: entry["when_set"] for entry in document["settings"]}
+        self.assertEqual({key for key, value in defaults.items() if value == "keep"},
+                         {"cluster_dim", "preferred_cluster_dim"})
+        self.assertIsNone(defaults["programmatic_serialization"])
+        for entry in document["settings"]:
+            self.assertEqual(entry["when_set"] is not None,
+                             entry["role"] == "setting" and entry["values"] != "", entry["key"])
+        text = self.command("show", "--settings", "--wide").stdout
+        self.assertRegex(text, r"(?m)^  cluster_dim +setting +\S+ +keep +blocks")
+        self.assertRegex(text, r"(?m)^  priority +setting +N +replace +priority")
 
     def test_two_lists_at_a_time_are_a_usage_error(self):
         self.assert_usage_error(self.command("show", "--settings", "--reasons"), "one list")

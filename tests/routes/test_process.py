@@ -497,7 +497,8 @@ def a_policy_with_mistakes_is_complained_of_once_and_the_program_runs():
         result = support.run(program, "launch", "2", policy=BAD_POLICY, bad_policy=True)
         expect_equal(result.status, 0, result)
         untouched(result, 2)
-        expect_equal(len(re.findall("policy.ini:5:1: error:", result.err)), 1, result)
+        expect_equal(len(re.findall(r"(?m)^cudapolicy\(\d+\): error: \S*policy.ini:5:1: "
+                                    "(?!error)", result.err)), 1, result)
         expect_equal(len(re.findall("policy.ini:6:", result.err)), 1, result)
         expect_equal(result.err.count("the program runs without a policy"), 1, result)
         expect_equal(result.out, "", result)

@@ -20,7 +20,7 @@ struct application {
     CUlibrary library;
     CUfunction functions[KERNEL_COUNT]; /* alpha … zeta */
     CUkernel kernels[2];                /* kappa, lambda */
-    CUfunction of_kernel;               /* of kappa */
+    CUfunction of_kernel, of_other;     /* of kappa, of lambda */
     CUstream streams[STREAM_COUNT];     /* blocking, non-blocking, with a priority, green */
     CUgreenCtx green;
 };

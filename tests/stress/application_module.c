@@ -24,6 +24,7 @@ void application_load(struct application *application)
     CALL(cuLibraryGetKernel, &application->kernels[0], application->library, "kappa");
     CALL(cuLibraryGetKernel, &application->kernels[1], application->library, "lambda");
     CALL(cuKernelGetFunction, &application->of_kernel, application->kernels[0]);
+    CALL(cuKernelGetFunction, &application->of_other, application->kernels[1]);
 }
 
 void application_unload(struct application *application)

@@ -4,7 +4,9 @@
  *
  * LAUNCHERS threads launch LAUNCHES times each. Beside them four threads load and unload, LOADS
  * times together, two create and destroy streams, STREAMS rounds each, and four make graphs, GRAPHS
- * rounds each. FORK: 1 to fork in the middle of all this.
+ * rounds each. FORK: 1 to fork in the middle of all this; 2 to fork when every other thread is
+ * between two of its calls, for the run-time libraries of sanitizers: a lock of theirs that another
+ * thread holds would stay locked in the child.
  *
  * What was launched is written to FOLDER/expected-PID, a line "KERNEL KIND COUNT" each; how the
  * process's memory grew while modules came and went, in KiB, to FOLDER/memory.
@@ -37,9 +39,14 @@ struct worker {
 static struct worker workers[THREADS_LIMIT];
 static unsigned worker_count;
 static const char *folder;
-static bool forks;
 static long memory_early, memory_late;
 static atomic_uint churned;
+
+/* Of a quiet fork: who is to stop for it, and that no thread is just beginning or ending. */
+static atomic_bool quiet_wanted;
+static pthread_rwlock_t working; /* read by those at work; written by the one who forks */
+static pthread_barrier_t all_workers;
+static bool quiet;
 
 static long resident_kib(void)
 {
@@ -92,11 +99,34 @@ static void live_as_child(void)
     exit(0);
 }
 
+void load_pause(void)
+{
+    if (atomic_load_explicit(&quiet_wanted, memory_order_relaxed)) {
+        pthread_rwlock_unlock(&working);
+        pthread_rwlock_rdlock(&working);
+    }
+}
+
+/* Nothing of this is touched in the child, whose only thread did not stop. */
+static pid_t fork_quietly(void)
+{
+    pthread_rwlock_unlock(&working);
+    atomic_store(&quiet_wanted, true);
+    pthread_rwlock_wrlock(&working);
+    atomic_store(&quiet_wanted, false);
+    pid_t child = fork();
+    if (child != 0) {
+        pthread_rwlock_unlock(&working);
+        pthread_rwlock_rdlock(&working);
+    }
+    return child;
+}
+
 static void launch_and_fork(unsigned number, unsigned times, struct load_counts *counts)
 {
     int status = 0;
     load_launch_often(number, times / 2, counts);
-    pid_t child = fork();
+    pid_t child = quiet ? fork_quietly() : fork();
     if (child == 0)
         live_as_child();
     load_launch_often(number, times - times / 2, counts);
@@ -109,7 +139,15 @@ static void launch_and_fork(unsigned number, unsigned times, struct load_counts 
 static void *work(void *data)
 {
     struct worker *worker = data;
+    if (quiet) {
+        pthread_barrier_wait(&all_workers);
+        pthread_rwlock_rdlock(&working);
+    }
     worker->work(worker->number, worker->times, &worker->counts);
+    if (quiet) {
+        pthread_rwlock_unlock(&working);
+        pthread_barrier_wait(&all_workers);
+    }
     return NULL;
 }
 
@@ -122,6 +160,19 @@ static void add_workers(unsigned count, unsigned times,
         worker->number = i;
         worker->times = times;
     }
+}
+
+/* Those who would work wait for the one who forks. */
+static void prepare_quiet_fork(void)
+{
+    pthread_rwlockattr_t attributes;
+    if (pthread_rwlockattr_init(&attributes) != 0 ||
+        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) !=
+            0 ||
+        pthread_rwlock_init(&working, &attributes) != 0 ||
+        pthread_barrier_init(&all_workers, NULL, worker_count) != 0)
+        abort();
+    quiet = true;
 }
 
 static void write_memory(void)
@@ -146,13 +197,14 @@ int main(int argc, char **argv)
     folder = argv[1];
     for (int i = 0; i < 6; i++)
         numbers[i] = (unsigned)strtoul(argv[i + 2], NULL, 10);
-    forks = numbers[5] != 0;
     load_start();
-    add_workers(forks, numbers[1], launch_and_fork);
+    add_workers(numbers[5] != 0, numbers[1], launch_and_fork);
     add_workers(numbers[0], numbers[1], load_launch_often);
     add_workers(CHURNERS, numbers[2] / CHURNERS, churn);
     add_workers(numbers[3] ? STREAM_MAKERS : 0, numbers[3], load_make_streams);
     add_workers(numbers[4] ? GRAPH_MAKERS : 0, numbers[4], load_make_graphs);
+    if (numbers[5] == 2)
+        prepare_quiet_fork();
     for (unsigned i = 0; i < worker_count; i++)
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             abort();

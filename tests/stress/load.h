@@ -101,6 +101,9 @@ void load_start(void);
 /* Makes a device's context current in the calling thread. */
 const struct load_device *load_use(unsigned number);
 
+/* Stops the calling thread while another forks quietly (load.c). */
+void load_pause(void);
+
 /* A launch by one of the functions, chosen by how. */
 void load_launch(CUfunction function, unsigned kernel, CUstream stream, unsigned how,
                  struct load_counts *counts);

@@ -12,6 +12,7 @@ void load_launch_often(unsigned number, unsigned times, struct load_counts *coun
     CHECK(driver.cuStreamCreate(&stream, number % 3 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
     for (unsigned i = 0; i < times; i++) {
         unsigned kernel = (number + i) % CHURN_FIRST;
+        load_pause();
         load_launch(device->functions[kernel], kernel, i % 7 ? stream : NULL, number + i / 5,
                     counts);
         if (i % 500 == 499) {
@@ -53,6 +54,7 @@ void load_churn_modules(unsigned number, unsigned times, struct load_counts *cou
     load_use(number);
     for (unsigned i = 0; i < times; i++) {
         unsigned kernel = CHURN_FIRST + (number * 3 + i) % CHURN_COUNT;
+        load_pause();
         if (i % 4 == 3)
             churn_library(kernel, counts);
         else
@@ -67,6 +69,7 @@ void load_make_streams(unsigned number, unsigned times, struct load_counts *coun
     CUstream streams[3];
     memset(&value, 0, sizeof value);
     for (unsigned i = 0; i < times; i++) {
+        load_pause();
         CHECK(driver.cuStreamCreate(&streams[0], CU_STREAM_NON_BLOCKING));
         CHECK(driver.cuStreamCreate(&streams[1], CU_STREAM_DEFAULT));
         CHECK(driver.cuStreamCreateWithPriority(&streams[2], CU_STREAM_NON_BLOCKING, -3));
@@ -168,6 +171,7 @@ void load_make_graphs(unsigned number, unsigned times, struct load_counts *count
     for (unsigned i = 0; i < times; i++) {
         struct graph_run captured = {{0}}, built = {{0}};
         CUgraphExec executable;
+        load_pause();
         CUgraph graph = capture(device, stream, 7, &captured, counts);
         CHECK(driver.cuGraphInstantiateWithFlags(&executable, graph, 0));
         CHECK(driver.cuGraphDestroy(graph));

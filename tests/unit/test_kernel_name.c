@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "decide/kernel_name.h"
+#include "skip.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -303,7 +304,7 @@ static void lack_of_memory_is_told_and_leaves_nothing(void **state)
 {
     (void)state;
 #ifdef SANITIZED
-    skip(); /* the sanitizers need the memory themselves */
+    skip_because("the sanitizers need the memory themselves");
 #endif
     assert_int_equal(in_child(make_without_memory), 0);
 }
@@ -333,7 +334,7 @@ static void child_forked_while_others_demangle_demangles_too(void **state)
 
     (void)state;
 #ifdef SANITIZED
-    skip(); /* a fork beside other threads is not supported by them */
+    skip_because("a fork beside other threads is not supported by the sanitizers");
 #endif
     atomic_store(&stop, false);
     for (size_t i = 0; i < COUNT(threads); i++) {

@@ -32,8 +32,9 @@ static void columns_are_counted_after_the_byte_order_mark(void **state)
     (void)state;
     struct policy_diagnostics diagnostics = {0};
     assert_null(policy_parse(text, strlen(text), "test.ini", &diagnostics));
-    assert_int_equal(diagnostics.items[1].place.line, 1);
-    assert_int_equal(diagnostics.items[1].place.column, 2);
+    assert_int_equal(diagnostics.count, 1);
+    assert_int_equal(diagnostics.items[0].place.line, 1);
+    assert_int_equal(diagnostics.items[0].place.column, 2);
     policy_diagnostics_release(&diagnostics);
 }
 
@@ -486,7 +487,7 @@ static void many_warnings_hide_no_error(void **state)
     }
     length += (size_t)snprintf(text + length, size - length, "mystery = 1\n");
     assert_null(policy_parse(text, length, "test.ini", &diagnostics));
-    assert_int_equal(diagnostics.warning_count, 1499 + 1);
+    assert_int_equal(diagnostics.warning_count, 1499);
     assert_int_equal(diagnostics.error_count, 1);
     assert_non_null(strstr(diagnostics.items[diagnostics.count - 1].message, "mystery"));
     policy_diagnostics_release(&diagnostics);

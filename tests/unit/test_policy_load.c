@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The path of a policy: what kinds of file it may name, and what is said of the others. */
+#include "skip.h"
 #include "test_policy_support.h"
 
 #include <errno.h>
@@ -143,7 +144,7 @@ static void socket_is_an_error(void **state)
     assert_true(server >= 0);
     if (strlen(path_of("socket")) >= sizeof address.sun_path) {
         close(server);
-        skip();
+        skip_because("the folder's name is too long for a socket");
     }
     memcpy(address.sun_path, path_of("socket"), strlen(path_of("socket")));
     assert_int_equal(bind(server, (struct sockaddr *)&address, sizeof address), 0);
@@ -194,7 +195,7 @@ static void file_without_read_permission_is_an_error(void **state)
     assert_int_equal(chmod(path, 0), 0);
     if (root && seteuid(65534) != 0) {
         unlink(path);
-        skip(); /* root may read it all the same */
+        skip_because("root may read it all the same");
     }
     expect_refused(path, "cannot open the policy: permission denied");
     if (root) {

@@ -368,6 +368,104 @@ static void cluster_on_a_catch_all_is_a_warning(void **state)
     policy_free(expect_clean_kernel("cluster_dim = leave"));
 }
 
+/* A policy of which nothing is to be said. */
+static const char clean[] = "[policy]\nversion = 1\nmode = observe\n"
+                            "[stream side]\ncreated_priority = ..-1\nlibrary = liba*\n"
+                            "[kernel one]\nname = f*\nstream = side\ncluster_dim = 2\n"
+                            "when_set = replace\nunsafe_cluster = yes\n"
+                            "[kernel two]\nname_form = mangled\nname = _Z1gv\npriority = -1\n"
+                            "when_set = keep\ngraph_nodes = yes\ncaptured = yes\n"
+                            "[kernel three]\nname = h\nnot_name = hh\nrank = 0\n"
+                            "mem_sync_domain = default\nmem_sync_domain_map = 0 1\n";
+
+static void expect_no_warning_beside_errors(const char *text, size_t length, size_t *errors)
+{
+    struct policy_diagnostics diagnostics = {0};
+
+    policy_free(policy_parse(text, length, "test.ini", &diagnostics));
+    if (diagnostics.error_count != 0 && diagnostics.warning_count != 0) {
+        fail_msg("%s\n\tof\n%.*s", diagnostics_text(&diagnostics), (int)length, text);
+    }
+    *errors += diagnostics.error_count != 0;
+    policy_diagnostics_release(&diagnostics);
+}
+
+/* Whatever is broken in it, there is no warning beside the error: it would be of what the error
+ * made of the text. */
+static void an_error_brings_no_warnings_of_its_consequences(void **state)
+{
+    static const char bytes[] = "x]= ;\n\"";
+    char text[sizeof clean];
+    size_t length = sizeof clean - 1, errors = 0;
+
+    (void)state;
+    policy_free(expect_clean_text(clean, length));
+    for (size_t i = 0; i < length; i++) {
+        if (clean[i] == '\n') {
+            continue; /* two lines become one, and its error may be about the end of it alone */
+        }
+        for (size_t j = 0; j < sizeof bytes - 1; j++) {
+            memcpy(text, clean, length);
+            text[i] = bytes[j];
+            expect_no_warning_beside_errors(text, length, &errors);
+        }
+        memcpy(text, clean, i);
+        memcpy(text + i, clean + i + 1, length - i - 1);
+        expect_no_warning_beside_errors(text, length - 1, &errors);
+    }
+    assert_true(errors > length); /* there were some */
+}
+
+static void a_broken_header_is_one_error(void **state)
+{
+    static const struct {
+        const char *good, *broken;
+    } headers[] = {
+        {"[policy]", "[policy"},
+        {"[policy]", "[]"},
+        {"[policy]", "[plicy]"},
+        {"[stream side]", "[stream side"},
+        {"[stream side]", "[stream]"},
+        {"[stream side]", "[streem side]"},
+        {"[stream side]", "[stream s/ide!]"},
+        {"[kernel one]", "[kernel one"},
+        {"[kernel two]", "[kernel]"},
+        {"version = 1", ""},
+        {"version = 1", "version = 3"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        const char *place = strstr(clean, headers[i].good);
+        struct policy_diagnostics diagnostics = {0};
+        char text[sizeof clean + 16];
+
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(place - clean), clean, headers[i].broken,
+                 place + strlen(headers[i].good));
+        assert_null(policy_parse(text, strlen(text), "test.ini", &diagnostics));
+        if (diagnostics.error_count != 1 || diagnostics.warning_count != 0) {
+            fail_msg("%s: %s", headers[i].broken, diagnostics_text(&diagnostics));
+        }
+        policy_diagnostics_release(&diagnostics);
+    }
+}
+
+static void warnings_of_another_text_are_kept(void **state)
+{
+    static const char warned[] = "[policy]\nversion = 1\n[kernel k]\nname = x\n";
+    static const char no_version[] = "[policy]\n[kernel k]\nname = x\n";
+    struct policy_diagnostics diagnostics = {0};
+
+    (void)state;
+    policy_free(policy_parse(warned, sizeof warned - 1, "test.ini", &diagnostics));
+    assert_int_equal(diagnostics.warning_count, 1);
+    assert_null(policy_parse(no_version, sizeof no_version - 1, "test.ini", &diagnostics));
+    assert_int_equal(diagnostics.warning_count, 1);
+    assert_int_equal(diagnostics.error_count, 1);
+    assert_int_equal(diagnostics.count, 2);
+    policy_diagnostics_release(&diagnostics);
+}
+
 /* Warnings that come beside the one about separated kernels; that one is at the same rule. */
 static size_t warnings_with(const char *body, const char *fragment)
 {
@@ -513,6 +611,9 @@ int main(void)
         cmocka_unit_test(unset_and_keep_exclude_each_other),
         cmocka_unit_test(graph_nodes_and_captured_no_exclude_each_other),
         cmocka_unit_test(default_streams_have_nothing_of_creation),
+        cmocka_unit_test(an_error_brings_no_warnings_of_its_consequences),
+        cmocka_unit_test(a_broken_header_is_one_error),
+        cmocka_unit_test(warnings_of_another_text_are_kept),
         cmocka_unit_test(kernel_rule_without_a_setting_is_a_warning),
         cmocka_unit_test(stream_rule_without_a_setting_is_a_warning_unless_it_is_named),
         cmocka_unit_test(modifier_without_effect_is_a_warning),

@@ -399,33 +399,6 @@ static void test_closed_standard_streams_stay_closed(void **state)
     json_decref(read_report("report.json"));
 }
 
-static void has_no_address_space(void)
-{
-    struct rlimit limit = {128 * 1024 * 1024, 128 * 1024 * 1024};
-    setrlimit(RLIMIT_AS, &limit);
-    start_report(in_folder("report.json"));
-    expect(enter_cell_applied(enter_kernel("_Z1av")) == 0);
-    expect(report_thread_shard() != NULL);
-    expect(report_shard == NULL);
-    count_launches(0, 3);
-    report_count_entry(ENTRY_LAUNCH);
-    report_kernel_shape(0, 1, 1, 1);
-    report_fact("a", "b", "c");
-    report_note("a", "b");
-    report_finish();
-    report_after_fork(NULL);
-    count_launches(0, 3);
-}
-
-static void test_process_without_address_space_runs_on(void **state)
-{
-    (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* they need all the address space there is */
-#endif
-    assert_child_succeeds(has_no_address_space);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,7 +417,6 @@ int main(void)
         TEST(full_disk_is_said_when_the_process_is_killed),
         TEST(no_descriptor_stays_open),
         TEST(closed_standard_streams_stay_closed),
-        TEST(process_without_address_space_runs_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
