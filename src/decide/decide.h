@@ -308,6 +308,11 @@ struct decide_stream_place decide_stream_place(const struct decide_stream_reques
  * NULL. */
 bool decide_stream_asked(CUstream stream, CUcontext *context, unsigned *flags, int *device);
 
+/* cuStreamCopyAttributes was refused with error 1. True: since one of the streams is on a
+ * partition; the copy has been made otherwise, as it would have been of the streams that the
+ * program asked for. */
+bool decide_stream_copied_by_hand(CUstream destination, CUstream source, bool per_thread_default);
+
 /* Before cuStreamDestroy. */
 void decide_stream_gone(CUstream stream);
 

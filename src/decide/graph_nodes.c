@@ -272,6 +272,31 @@ void decide_nodes_forget_graph(CUgraph graph)
     unlock();
 }
 
+static bool is_placed(const struct node *node, int device)
+{
+    const struct place_partition *partition =
+        node->injection ? node->injection->values.place.partition : NULL;
+    return partition && partition->device == device;
+}
+
+CUgraphNode *decide_nodes_placed(int device, size_t *count)
+{
+    CUgraphNode *result = NULL;
+    const struct node *node;
+    size_t position = 0, room = 0;
+    *count = 0;
+    lock();
+    while ((node = handle_map_next(&nodes, &position)))
+        room += is_placed(node, device);
+    if (room)
+        result = malloc(room * sizeof *result);
+    for (position = 0; result && (node = handle_map_next(&nodes, &position));)
+        if (is_placed(node, device))
+            result[(*count)++] = (CUgraphNode)(uintptr_t)handle_of(&node->base);
+    unlock();
+    return result;
+}
+
 CUgraph decide_nodes_graph_of(CUgraphNode node)
 {
     CUgraph graph = NULL;

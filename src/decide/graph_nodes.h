@@ -47,6 +47,10 @@ void decide_nodes_forget_graph(CUgraph graph);
 /* graph is inside parent, in its node owner (NULL: not known), and ends with it. */
 void decide_nodes_nest(CUgraph graph, CUgraph parent, CUgraphNode owner);
 
+/* All nodes that are on a partition of the device; a copy for the caller to free, NULL when there
+ * are none. */
+CUgraphNode *decide_nodes_placed(int device, size_t *count);
+
 /* The graph of a node; NULL: not known. */
 CUgraph decide_nodes_graph_of(CUgraphNode node);
 

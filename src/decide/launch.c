@@ -14,7 +14,6 @@
 #include "decide/settle.h"
 #include "decide/start.h"
 #include "decide/stream.h"
-#include "decide/stream_registry.h"
 
 /* ---- What the rules are asked about ---------------------------------------------------------- */
 
@@ -251,13 +250,6 @@ static __attribute__((noinline)) void launch_for_library(const struct decide_lau
         decide_launch_in_full(launch, verdict);
 }
 
-static bool on_partition(const struct decide_launch *launch)
-{
-    const struct decide_stream *stream =
-        handle_map_find(&decide_streams, decide_stream_key(launch->config->hStream));
-    return stream && stream->partition;
-}
-
 /*
  * The short way, for most launches: the control word is as at the start (so no stream captures),
  * the function is known, and so is the outcome. Every other way is a tail call, so this one needs
@@ -278,7 +270,7 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     struct decide_known known = decide_function_read(entry, launch->function);
     if (__builtin_expect(!known.variant, 0) ||
         (decide_start_state.merges && names_default_stream(launch)) ||
-        (decide_start_state.places && on_partition(launch)))
+        (decide_start_state.places && decide_stream_partition(launch->config->hStream)))
         decide_launch_in_full(launch, verdict);
     else if (known.variant->any_library) {
         if (__builtin_expect(decide_prepared_is_free(launch->function), 0))

@@ -9,6 +9,7 @@
 #include "decide/launch.h"
 #include "decide/node_attributes.h"
 #include "decide/rules.h"
+#include "decide/stream.h"
 #include "decide/stream_settings.h"
 #include "report/log.h"
 
@@ -279,10 +280,14 @@ void decide_node_attribute_set(CUgraphNode node, int attribute)
 {
     struct decide_node_facts facts;
     int setting = decide_node_setting_of(attribute);
-    if ((setting < 0 && attribute >= 0) || !decide_nodes_find(node, &facts))
+    /* Whether it is cooperative decides about its partition. */
+    bool about = setting >= 0 || attribute < 0 || attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    if (!about || !decide_nodes_find(node, &facts))
         return;
-    facts.injection.settings &=
-        (uint16_t)(setting < 0 ? bit(POLICY_SETTING_PARTITION) : ~bit((unsigned)setting));
+    if (attribute < 0)
+        facts.injection.settings &= (uint16_t)bit(POLICY_SETTING_PARTITION);
+    else if (setting >= 0)
+        facts.injection.settings &= (uint16_t)~bit((unsigned)setting);
     attributes_touched(node, &facts);
 }
 
@@ -371,13 +376,17 @@ static void note_injection(const struct decide_launch *launch, const struct deci
 static void note_place(const struct decide_launch *launch, const struct decide_verdict *verdict,
                        struct decide_node_injection *injection)
 {
-    const struct place_partition *partition = verdict->move.partition;
-    if (partition->index == PLACE_WHOLE_DEVICE)
+    const struct place_partition *partition =
+        verdict->change && verdict->move.partition
+            ? verdict->move.partition
+            : decide_stream_partition(launch->config->hStream);
+    if (!partition || partition->index == PLACE_WHOLE_DEVICE)
         return;
     injection->settings |= (uint16_t)bit(POLICY_SETTING_PARTITION);
     injection->place = (struct decide_node_place){
         .partition = partition,
         .function = decide_function_to_ask(launch->function),
+        .kernel = decide_function_kernel_of(launch->function),
         .context = place_primary_context(partition->device),
     };
 }
@@ -403,7 +412,7 @@ void decide_captured(const struct decide_launch *launch, const struct decide_ver
     facts.kernel = decide_node_kernel(launch->function, facts.library);
     if (verdict->change)
         note_injection(launch, verdict, &facts.injection);
-    if (verdict->change && verdict->move.partition)
+    if (place_wanted())
         note_place(launch, verdict, &facts.injection);
     decide_nodes_enter(graph, dependencies[0], &facts);
 }

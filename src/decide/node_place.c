@@ -57,8 +57,11 @@ bool decide_node_place_take_back(CUgraphNode node, struct decide_node_place *pla
     struct cuda_kernel_node_params parameters;
     if (read_parameters(node, &parameters) != CUDA_SUCCESS)
         return false;
-    parameters.function = place->function;
-    parameters.kernel = place->function ? NULL : place->kernel;
+    /* With a function the node would go to the context that is current (measured). */
+    if (parameters.kernel)
+        parameters.function = NULL;
+    else
+        parameters.function = place->function;
     parameters.context = place->context;
     if (cuda_driver.cuGraphKernelNodeSetParams(node, &parameters) != CUDA_SUCCESS)
         return false;
@@ -88,6 +91,16 @@ bool decide_node_placed(CUgraphNode node, const struct cuda_kernel_node_params *
            on_partition(given, facts.injection.place.partition, changed);
 }
 
+static void take_back(CUgraphNode node)
+{
+    struct decide_node_facts facts;
+    if (!decide_nodes_find(node, &facts) || !facts.injection.place.partition ||
+        !decide_node_place_take_back(node, &facts.injection.place))
+        return;
+    facts.injection.settings &= (uint16_t) ~(1u << POLICY_SETTING_PARTITION);
+    decide_nodes_change(node, &facts);
+}
+
 static void take_back_all(CUgraph graph, unsigned depth);
 
 static void take_back_nested(CUgraph graph, unsigned depth)
@@ -106,16 +119,22 @@ static void take_back_all(CUgraph graph, unsigned depth)
 {
     size_t count;
     CUgraphNode *nodes = decide_nodes_of(graph, false, &count);
-    struct decide_node_facts facts;
     for (size_t i = 0; nodes && i < count; i++)
-        if (decide_nodes_find(nodes[i], &facts) && facts.injection.place.partition &&
-            decide_node_place_take_back(nodes[i], &facts.injection.place)) {
-            facts.injection.settings &= (uint16_t) ~(1u << POLICY_SETTING_PARTITION);
-            decide_nodes_change(nodes[i], &facts);
-        }
+        take_back(nodes[i]);
     free(nodes);
     if (depth < DECIDE_GRAPH_DEPTH_LIMIT)
         take_back_nested(graph, depth);
+}
+
+/* A driver that instantiates a graph with nodes of a green context that is gone crashes (measured).
+ */
+void decide_node_place_ending(int device)
+{
+    size_t count;
+    CUgraphNode *nodes = decide_nodes_placed(device, &count);
+    for (size_t i = 0; nodes && i < count; i++)
+        take_back(nodes[i]);
+    free(nodes);
 }
 
 void decide_graph_for_device(CUgraph graph)

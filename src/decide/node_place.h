@@ -28,4 +28,7 @@ enum report_reason decide_node_place_make(CUgraphNode node,
 /* Back to where the program had it. False: the driver refused, and it stays. */
 bool decide_node_place_take_back(CUgraphNode node, struct decide_node_place *place);
 
+/* Before the partitions of a device go: all nodes leave them. For place_ending. */
+void decide_node_place_ending(int device);
+
 #endif

@@ -199,6 +199,9 @@ static enum report_reason check_shape(struct decide_case *at, bool unsafe_reside
         .observe = at->observe,
     };
     struct decide_cluster_answer answer;
+    /* A node's grid can be changed later, and one that does not fit then hangs (measured). */
+    if (at->in_graph && question.cooperative)
+        return REPORT_REASON_COOPERATIVE_CAPACITY;
     if (cluster) {
         question.x = cluster->value.cluster_dim.x;
         question.y = cluster->value.cluster_dim.y;

@@ -8,6 +8,7 @@
 #include "decide/graph.h"
 #include "decide/kernel.h"
 #include "decide/launch_stream.h"
+#include "decide/node_place.h"
 #include "decide/recipe.h"
 #include "decide/rules.h"
 #include "decide/setting.h"
@@ -35,6 +36,7 @@ void decide_start(const struct policy *policy, const struct decide_process *proc
         report_note("error", "kernel rules are not applied: out of memory");
     decide_stream_start(policy, process, mode);
     decide_graph_start();
+    place_ending = decide_node_place_ending;
     decide_start_state.merges = decide_stream_merges_exist();
     decide_start_state.places = decide_stream_needs.partitions;
 }

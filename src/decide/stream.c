@@ -153,6 +153,12 @@ static void judge_place(const struct decide_stream_request *request, struct repo
     }
 }
 
+const struct place_partition *decide_stream_partition(CUstream stream)
+{
+    const struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
+    return entry ? entry->partition : NULL;
+}
+
 bool decide_stream_asked(CUstream stream, CUcontext *context, unsigned *flags, int *device)
 {
     const struct decide_stream *entry;

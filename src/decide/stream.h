@@ -102,6 +102,9 @@ struct decide_stream {
 const struct decide_stream *decide_stream_find(CUstream stream, bool per_thread_default,
                                                const char *library);
 
+/* The partition that the stream was made on; NULL: none. Launch path. */
+const struct place_partition *decide_stream_partition(CUstream stream);
+
 /* True when the stream matched this stream rule (index into policy.rules). Launch path. */
 static inline bool decide_stream_matched(const struct decide_stream *stream, uint16_t rule)
 {

@@ -176,6 +176,47 @@ void decide_stream_attributes_copied(CUstream destination, CUstream source, bool
     decide_placement_mirror(destination, per_thread_default);
 }
 
+/* The context that the program has a stream in; NULL: not known. placed: it is on a partition. */
+static CUcontext context_of(CUstream stream, bool per_thread_default, bool *placed)
+{
+    CUcontext context = NULL;
+    *placed = false;
+    if (decide_stream_default_kind(stream, per_thread_default) != DECIDE_STREAM_CREATED) {
+        if (!cuda_driver.cuCtxGetCurrent || cuda_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+            return NULL;
+        return context;
+    }
+    handle_map_lock(&decide_streams);
+    struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
+    if (entry) {
+        context = entry->context;
+        *placed = entry->partition != NULL;
+    }
+    handle_map_unlock(&decide_streams);
+    return context;
+}
+
+static CUstream named(CUstream stream, bool per_thread_default)
+{
+    if (stream)
+        return stream;
+    return per_thread_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+bool decide_stream_copied_by_hand(CUstream destination, CUstream source, bool per_thread_default)
+{
+    bool one, other;
+    if (!decide_stream_needs.partitions)
+        return false;
+    CUcontext to = context_of(destination, per_thread_default, &one);
+    CUcontext from = context_of(source, per_thread_default, &other);
+    if (!to || to != from || !(one || other))
+        return false;
+    place_attributes_copy(named(destination, per_thread_default),
+                          named(source, per_thread_default));
+    return true;
+}
+
 /* ---- Single attributes --------------------------------------------------------------------------
  */
 

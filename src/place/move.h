@@ -69,6 +69,11 @@ CUresult place_move_end(struct place_move *move, bool launched);
  * map, access policy window, synchronisation policy, NVLink) anew. Not on the launch path. */
 void place_sides_mirror(struct place_sides *sides, CUstream stream);
 
+/* Gives a stream the attributes of another one, one by one: streams of different contexts refuse
+ * cuStreamCopyAttributes with error 1 (measured). What the driver does not tell or take stays. Not
+ * on the launch path. */
+void place_attributes_copy(CUstream to, CUstream from);
+
 /* Before the stream is destroyed: its side streams go. */
 void place_sides_end(struct place_sides *sides);
 

@@ -7,6 +7,8 @@
 #include "place/move.h"
 #include "report/log.h"
 
+void (*place_ending)(int device);
+
 static struct place_wish wish;
 static bool wanted;
 
@@ -132,6 +134,8 @@ static void device_end(struct place_device *device)
 {
     if (inside)
         return;
+    if (place_ending && atomic_load(&settled[device->device]) == MADE)
+        place_ending(device->device);
     device_lock(device);
     if (atomic_load_explicit(&settled[device->device], memory_order_relaxed) != NOTHING) {
         place_device_unmake(device);

@@ -45,6 +45,10 @@ struct place_partition {
 void place_start(const struct policy *policy, unsigned fake_domains,
                  bool (*selected)(const struct policy_partition *partition, int device));
 
+/* Called before the partitions of a device go, with the driver still able to serve them: who has
+ * something there takes it away. Set before the first partition is made; NULL: nobody. */
+extern void (*place_ending)(int device);
+
 /* True when the policy has partitions at all. Launch path. */
 bool place_wanted(void);
 

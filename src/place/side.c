@@ -50,6 +50,13 @@ static void copy_attributes(CUstream from, CUstream to)
         copy_attribute(from, to, ids[i]);
 }
 
+void place_attributes_copy(CUstream to, CUstream from)
+{
+    copy_attributes(from, to);
+    if (cuda_driver.cuStreamGetAttribute && cuda_driver.cuStreamSetAttribute)
+        copy_attribute(from, to, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+}
+
 void place_sides_mirror(struct place_sides *sides, CUstream stream)
 {
     struct place_capture_mode mode = place_capture_mode_relax();
@@ -58,9 +65,7 @@ void place_sides_mirror(struct place_sides *sides, CUstream stream)
         CUstream own = atomic_load_explicit(&side->stream, memory_order_acquire);
         if (!own)
             continue;
-        copy_attributes(stream, own);
-        if (cuda_driver.cuStreamGetAttribute && cuda_driver.cuStreamSetAttribute)
-            copy_attribute(stream, own, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+        place_attributes_copy(own, stream);
     }
     place_capture_mode_restore(mode);
 }

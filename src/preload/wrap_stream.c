@@ -130,10 +130,13 @@ static CUresult stream_copy_attributes(const struct preload_slot *slot, const vo
                                        CUstream to, CUstream from)
 {
     CUresult (*real)(CUstream, CUstream) = wrap_real(slot);
-    const CUresult result = real(to, from);
+    CUresult result = real(to, from);
 
     (void)caller;
     report_count_entry(preload_slot_entry(slot));
+    if (result == CUDA_ERROR_INVALID_VALUE &&
+        decide_stream_copied_by_hand(to, from, wrap_per_thread(slot)))
+        result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         decide_stream_attributes_copied(to, from, wrap_per_thread(slot));
     return result;

@@ -53,7 +53,7 @@ class Policies(support.Case):
     def test_the_catalogue_lists_every_policy(self):
         with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as file:
             text = file.read()
-        self.assertEqual(sorted(set(re.findall(r"\]\(([a-z-]+\.ini)\)", text))), sorted(WARNINGS))
+        self.assertEqual(sorted(set(re.findall(r"\]\(([a-z0-9-]+\.ini)\)", text))), sorted(WARNINGS))
 
     def figures(self):
         """(where, its text) for each paragraph or row of a table that has a measured figure."""
