@@ -269,7 +269,9 @@ def faults_beside_an_application_that_has_the_same_pointers_are_not_seen_by_it()
 
 @test
 def functions_that_the_driver_lacks_are_not_missed_by_the_application():
-    cases = [([name],) for name in EXPORTED if name != "cuDriverGetVersion"]
+    # Without cuStreamDestroy the application itself takes another way: a capture that it wants to
+    # end by destroying its stream goes on.
+    cases = [([name],) for name in EXPORTED if name not in ("cuDriverGetVersion", "cuStreamDestroy")]
     cases.append((["cuFuncGetName", "cuKernelGetName"],))
     all_of(absence, cases)
 
