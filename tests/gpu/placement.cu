@@ -7,6 +7,7 @@
  * Built with -lcuda; the policy decides by kernel name and stream index.
  */
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -338,8 +339,31 @@ static void cost()
         }
 }
 
+/* What 128 streams cost, as PyTorch's pools have them: milliseconds to create, bytes of the device. */
+static void streams()
+{
+    cudaStream_t stream[128];
+    size_t before, after, total;
+    cudaEvent_t begin;
+    CHECK(cudaFree(nullptr));
+    CHECK(cudaStreamCreateWithPriority(&stream[0], cudaStreamNonBlocking, -1));
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaMemGetInfo(&before, &total));
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 128; i++)
+        CHECK(cudaStreamCreateWithPriority(&stream[i], cudaStreamNonBlocking, -1 - i % 4));
+    auto end = std::chrono::steady_clock::now();
+    CHECK(cudaMemGetInfo(&after, &total));
+    std::printf("streams %.3f %zu\n",
+                std::chrono::duration<double, std::milli>(end - start).count(), before - after);
+}
+
 int main(int count, char **arguments)
 {
+    if (count > 1 && std::string(arguments[1]) == "streams") {
+        streams();
+        return 0;
+    }
     if (count > 1 && std::string(arguments[1]) == "cost") {
         cost();
         return 0;

@@ -160,6 +160,21 @@ def placement_cost(context, row):
     for (name, kind), values in times.items():
         row("placement cost", f"{name}: kernel that {kind}, ns a launch, median of {len(values)}",
             f"{statistics.median(values):.0f}")
+    policy = context.policy("""[policy]
+version = 1
+
+[partition main]
+sm_count = 116
+
+[stream pool]
+partition = main
+""")
+    for name, environment in (("without", context.environment()),
+                              ("on a partition", context.environment(policy))):
+        made = [context.run([program, "streams"], environment)[0].split()[1:] for _ in range(5)]
+        row("placement cost", f"128 streams {name}: ms to create, MiB of the device, medians of 5",
+            f"{statistics.median(float(time) for time, _ in made):.2f}  "
+            f"{statistics.median(int(size) for _, size in made) / 2**20:.1f}")
 
 
 def nccl_policy(count, compute):
@@ -188,7 +203,7 @@ unsafe_residency = yes
 def nccl_partition(context, row, failed, python, here):
     """Matrix products beside NCCL, for partitions of several sizes and for NCCL's own limit."""
     variants = {"no partition": ({}, None)}
-    for count in (8, 16, 32):
+    for count in (8, 16):
         variants[f"NCCL_MAX_CTAS={count}"] = ({"NCCL_MAX_CTAS": str(count)}, None)
     for count in (8, 16, 32):
         variants[f"partition of {count} and the rest, MAX_CTAS={count}"] = (
@@ -198,7 +213,7 @@ def nccl_partition(context, row, failed, python, here):
     variants["partition of 16 and the rest"] = ({}, nccl_policy(16, True))
     times = {name: [] for name in variants}
     counts, problems = {}, []
-    for repetition in range(1 if context.quick else 3):
+    for repetition in range(1 if context.quick else 2):
         for name, (extra, text) in variants.items():
             context.serial += 1
             report = context.programs / f"report-{context.serial}-%p.json"
@@ -221,7 +236,7 @@ def nccl_partition(context, row, failed, python, here):
                         counts[name, rule["name"]] = (f"applied {fates['applied']}, refused "
                                                       f"{fates['refused']}")
     columns = ("compute", "communication", "both", "compute_alone", "communication_alone")
-    row("nccl partition", f"medians of {1 if context.quick else 3} runs, ms", "  ".join(columns))
+    row("nccl partition", f"medians of {1 if context.quick else 2} runs, ms", "  ".join(columns))
     for name, runs in times.items():
         if runs:
             row("nccl partition", name, "  ".join(
