@@ -216,7 +216,8 @@ def nccl_partition(context, row, failed, python, here):
     for repetition in range(1 if context.quick else 2):
         for name, (extra, text) in variants.items():
             context.serial += 1
-            report = context.programs / f"report-{context.serial}-%p.json"
+            label = f"report-{context.serial}-"
+            report = context.programs / f"{label}%p.json"
             environment = context.environment(context.policy(text) if text else None,
                                               report=report if text else None, **extra)
             try:
@@ -227,7 +228,7 @@ def nccl_partition(context, row, failed, python, here):
                 continue
             times[name].append(json.loads(out.splitlines()[-1]))
             # A rank may end without going through its exit: then its counters are still there.
-            for path in context.programs.glob(f"report-{context.serial}-*"):
+            for path in context.programs.glob(f"{label}*"):
                 out, _, _ = context.run([context.command, "report", "--json", path],
                                         context.environment())
                 for rule in json.loads(out)["rules"]:
