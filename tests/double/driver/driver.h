@@ -148,7 +148,7 @@ struct CUctx_st {
     int device;
     bool primary;
     unsigned int flags;
-    int retained;                    /* primary contexts: retain count */
+    _Atomic int retained;            /* primary contexts: retain count; launches read it unlocked */
     CUgreenCtx green;                /* the context of a green context */
     CUstream legacy;                 /* its NULL stream */
     unsigned int capturing_blocking; /* blocking streams of it that capture now */
