@@ -367,8 +367,8 @@ static void print_overflow(const struct results *results, FILE *stream)
     static const char *const texts[RESULTS_TABLE_COUNT] = {
         [RESULTS_TABLE_KERNELS] = "kernels: launches of those that came later count for (others)",
         [RESULTS_TABLE_CELLS] =
-            "combinations of kernel and outcome: launches of those that came later count for "
-            "(others)",
+            ("combinations of kernel and outcome: launches of those that came later count for "
+             "(others)"),
         [RESULTS_TABLE_STREAMS] = "streams: those that came later are missing",
         [RESULTS_TABLE_FACTS] = "facts: those that came later are missing",
         [RESULTS_TABLE_NOTES] = "notes: those that came later are missing",

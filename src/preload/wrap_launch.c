@@ -152,7 +152,7 @@ static inline __attribute__((always_inline)) bool launch_prepared(struct launch_
     call->tried = true;
     if (__builtin_expect(call->result != CUDA_SUCCESS, 0))
         return false;
-    ++*(uint64_t *)((char *)shard + prepared->count_offset);
+    report_count_at(shard, prepared->count_offset);
     return true;
 }
 

@@ -127,6 +127,14 @@ static inline void report_count_launch(uint32_t cell, enum report_launch_kind ki
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + count, __ATOMIC_RELAXED);
 }
 
+/* Adds a launch to the counter that stands so many bytes behind the start of the calling thread's
+ * shard. Launch path. */
+static inline void report_count_at(struct report_shard *shard, size_t offset)
+{
+    uint64_t *counter = (uint64_t *)(void *)((char *)shard + offset);
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
 /* Adds a call of an entry point, below REPORT_ENTRY_LIMIT. Launch path as above; a thread that has
  * launched nothing yet counts atomically and makes no file. */
 static inline void report_count_entry(uint32_t entry)

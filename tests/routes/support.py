@@ -25,6 +25,10 @@ RUNTIME_12 = os.environ["CUDAPOLICY_TEST_RUNTIME_12"]
 # Of the headers: doubles built with older ones lack some functions.
 CUDA_VERSION = int(os.environ["CUDAPOLICY_TEST_CUDA_VERSION"])
 
+# What the build is sanitized with, "" for nothing, and that run-time library, which has to come first.
+SANITIZER = os.environ["CUDAPOLICY_TEST_SANITIZER"]
+PRELOAD_FIRST = os.environ["CUDAPOLICY_TEST_PRELOAD_FIRST"]
+
 # For each program; one that hangs is ended with all its children.
 TIME_LIMIT = 60
 
@@ -159,8 +163,8 @@ def environment(folder, policy, preload, variables):
             file.write(policy)
         result["CUDAPOLICY_FILE"] = path
         result["CUDAPOLICY_REPORT"] = os.path.join(folder, "report.json")
-    if preload:
-        result["LD_PRELOAD"] = " ".join(preload)
+    if preload or PRELOAD_FIRST:
+        result["LD_PRELOAD"] = " ".join([PRELOAD_FIRST, *preload]).strip()
     for name, value in variables.items():
         if value is None:
             result.pop(name, None)
@@ -207,6 +211,11 @@ def end_group(process):
 
 class Skip(Exception):
     """This machine cannot show what the test is about."""
+
+
+def not_with(sanitizer, reason):
+    if sanitizer in (SANITIZER, "any") and SANITIZER:
+        raise Skip(f"{SANITIZER} sanitizer: {reason}")
 
 
 class Tap:

@@ -8,6 +8,10 @@ or did on its own account meanwhile.
 
 import re
 from collections import Counter
+from functools import lru_cache
+
+# Lines are much the same from run to run.
+remembered = lru_cache(maxsize=65536)
 
 EFFECTIVE = re.compile(r" effective=\S+")
 NODE_ATTRIBUTES = re.compile(r" attributes=\S+")
@@ -49,11 +53,14 @@ def expect(condition, text):
         raise Difference(text)
 
 
+@remembered
 def symbol_of(line):
     return line[5:line.index(" ")] if line.startswith("call=") else None
 
 
+@remembered
 def fields_of(line):
+    """The caller must not change them."""
     return dict(field.split("=", 1) for field in line.split() if "=" in field)
 
 
@@ -103,6 +110,7 @@ class Record:
         return self.outside.lines + [line for group in self.groups for line in group.lines]
 
 
+@remembered
 def plain(line):
     """The call with its arguments and its result: without the way by which it came, what the stream gave
     to a launch, and what a node had before."""
@@ -144,7 +152,7 @@ def is_attempt(wanted, line):
 
 def same_creation(wanted, line):
     """The stream with perhaps another priority: None, or what else is different."""
-    want, have = fields_of(wanted), fields_of(plain(line))
+    want, have = dict(fields_of(wanted)), dict(fields_of(plain(line)))
     if have["call"] not in (want["call"], "cuStreamCreateWithPriority"):
         return f"{have['call']} in place of {want['call']}"
     for fields in (want, have):

@@ -8,7 +8,7 @@ as the policy says. The report's counts must be right.
 """
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 
 import counts
 import record
@@ -139,11 +139,16 @@ def fault(name, calls, code, route="symbols", lacking=(), **variables):
     return None
 
 
+def called(function, case):
+    return function(*case)
+
+
 def all_of(function, cases):
     """Runs the cases, two at a time; fails with the first few things that are wrong."""
     reference()
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        wrong = [text for text in pool.map(lambda case: function(*case), cases) if text]
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        found = pool.map(called, [function] * len(cases), cases, chunksize=8)
+        wrong = [text for text in found if text]
     print(f"# {len(cases)} runs, {len(wrong)} of them wrong", flush=True)
     expect(not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:4 if not LONG else 40]))
 

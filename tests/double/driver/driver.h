@@ -158,10 +158,12 @@ struct CUctx_st {
     int device;
     bool primary;
     unsigned int flags;
-    int retained;     /* primary contexts: retain count, those of green contexts included */
-    bool stuck;       /* active without being retained (context.c) */
-    CUgreenCtx green; /* the context of a green context */
-    CUstream legacy;  /* its NULL stream */
+    /* Primary contexts: retain count, those of green contexts included; launches read it unlocked.
+     */
+    _Atomic int retained;
+    bool stuck;                      /* active without being retained (context.c) */
+    CUgreenCtx green;                /* the context of a green context */
+    CUstream legacy;                 /* its NULL stream */
     unsigned int capturing_blocking; /* blocking streams of it that capture now */
     unsigned int capturing;          /* any stream of it that captures now */
 };
