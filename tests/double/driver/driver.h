@@ -457,6 +457,11 @@ struct CUgraph_st {
     CUgraphNode owner; /* the child-graph node that owns it, or NULL */
 };
 
+enum {
+    NODE_CONDITIONAL = 13, /* CU_GRAPH_NODE_TYPE_CONDITIONAL of 12.3 */
+    NODE_BODIES = 2,
+};
+
 struct CUgraphNode_st {
     struct object object;
     CUgraph graph;
@@ -469,6 +474,7 @@ struct CUgraphNode_st {
     struct kernel_node kernel;
     struct transfer transfer;
     CUgraph child;
+    CUgraph bodies[NODE_BODIES]; /* of a conditional node; NULL behind the last one */
     CUhostFn host;
     void *host_data;
     CUevent event; /* of event nodes */

@@ -15,6 +15,8 @@ static void node_free(CUgraphNode node)
     kernel_node_free(&node->kernel);
     if (node->child != NULL)
         graph_free(node->child);
+    for (size_t i = 0; i < NODE_BODIES && node->bodies[i] != NULL; i++)
+        graph_free(node->bodies[i]);
     object_free(OBJECT_NODE, node);
 }
 
@@ -110,6 +112,12 @@ static bool clone_node(CUgraph clone, CUgraphNode from)
         if (to->child == NULL)
             return false;
         to->child->owner = to;
+    }
+    for (size_t i = 0; i < NODE_BODIES && from->bodies[i] != NULL; i++) {
+        to->bodies[i] = graph_clone(from->bodies[i]);
+        if (to->bodies[i] == NULL)
+            return false;
+        to->bodies[i]->owner = to;
     }
     return true;
 }

@@ -84,12 +84,26 @@ struct addition {
     CUhostFn host;
     void *host_data;
     CUevent event;
+    unsigned int bodies; /* of a conditional node */
 };
+
+static CUresult fill_bodies(CUgraphNode node, unsigned int count)
+{
+    if (count == 0 || count > NODE_BODIES)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned int i = 0; i < count; i++) {
+        node->bodies[i] = graph_new();
+        if (node->bodies[i] == NULL)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        node->bodies[i]->owner = node;
+    }
+    return CUDA_SUCCESS;
+}
 
 static CUresult fill_node(struct call *call, CUgraphNode node, const struct addition *addition)
 {
     CUresult result = CUDA_SUCCESS;
-    switch (addition->type) {
+    switch ((int)addition->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         result = kernel_node_set(&node->kernel, addition->kernel);
         if (result == CUDA_SUCCESS)
@@ -117,6 +131,9 @@ static CUresult fill_node(struct call *call, CUgraphNode node, const struct addi
         node->event = addition->event;
         break;
     case CU_GRAPH_NODE_TYPE_EMPTY:
+        break;
+    case NODE_CONDITIONAL:
+        result = fill_bodies(node, addition->bodies);
         break;
     default:
         return CUDA_ERROR_NOT_SUPPORTED; /* kinds that no test needs */
@@ -174,11 +191,21 @@ CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGrap
                       nodeParams == NULL ? &nothing : nodeParams);
 }
 
+/* The beginning of CUgraphNodeParams of a conditional node, which came with 12.3. */
+struct conditional {
+    int type;
+    int reserved[3];
+    unsigned long long handle; /* not looked at: bodies do not run here */
+    int kind;
+    unsigned int size;
+    CUgraph *bodies; /* out */
+};
+
 /* The generic structure carries the same kernel parameters under another name. */
 static CUresult add_any(const char *name, CUgraphNode *out, CUgraph graph,
-                        const CUgraphNode *dependencies, size_t count,
-                        const CUgraphNodeParams *params)
+                        const CUgraphNode *dependencies, size_t count, CUgraphNodeParams *params)
 {
+    struct conditional conditional = {.type = -1};
     CUDA_KERNEL_NODE_PARAMS_v2 kernel;
     struct addition addition = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = &kernel};
     memset(&kernel, 0, sizeof(kernel));
@@ -196,8 +223,15 @@ static CUresult add_any(const char *name, CUgraphNode *out, CUgraph graph,
             addition.host = params->host.fn;
             addition.host_data = params->host.userData;
         }
+        memcpy(&conditional, params, sizeof(conditional));
+        addition.bodies = conditional.size;
     }
-    return add(name, out, graph, dependencies, count, &addition);
+    CUresult result = add(name, out, graph, dependencies, count, &addition);
+    if (result == CUDA_SUCCESS && conditional.type == NODE_CONDITIONAL) {
+        conditional.bodies = (*out)->bodies;
+        memcpy(params, &conditional, sizeof(conditional));
+    }
+    return result;
 }
 
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph,
