@@ -348,9 +348,14 @@ void decide_node_changed(CUgraphNode node, const struct cuda_kernel_node_params 
  * about a partition of ours: changes function, kernel and context. False: nothing of ours. */
 bool decide_node_told(CUgraphNode node, struct cuda_kernel_node_params *parameters);
 /* The parameters with which the program's call about the node in an executable graph is to be made,
- * so that it stays on its partition. False: as given. */
+ * so that it stays on its partition, between decide_node_enter(*current) and decide_node_leave.
+ * False: as given. */
 bool decide_node_placed(CUgraphNode node, const struct cuda_kernel_node_params *given,
-                        struct cuda_kernel_node_params *changed);
+                        struct cuda_kernel_node_params *changed, CUcontext *current);
+/* Makes a context current for some calls, and the one before again. NULL: nothing is to be done.
+ * False: it cannot be made so, and nothing is to be left. */
+bool decide_node_enter(CUcontext context);
+void decide_node_leave(CUcontext context);
 /* Before a graph is instantiated for launches by the device, which know no partitions: its nodes go
  * back to where the program had them. */
 void decide_graph_for_device(CUgraph graph);

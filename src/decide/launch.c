@@ -108,16 +108,40 @@ static void remember(const struct decide_case *at, const struct decide_cell *cel
     }
 }
 
-static void settle(struct decide_case *at, struct decide_verdict *verdict)
+/* The stream's partition holds whatever the mode is now and whatever a kernel rule says: a launch
+ * that must not stay there is made elsewhere. */
+static void guard(struct decide_case *at, bool enforce)
+{
+    uint8_t result = at->results.of[POLICY_SETTING_PARTITION];
+    bool by_kernel = at->resolution->kernel_settings >> POLICY_SETTING_PARTITION & 1;
+    bool settled =
+        enforce && (!by_kernel || result == DECIDE_APPLIED || result == DECIDE_ALREADY_SO);
+    if (at->stream && at->stream->partition && !settled)
+        decide_placement_guard(at);
+}
+
+/* What was decided is not to be made. */
+static void drop(struct decide_case *at)
+{
+    at->set = at->removed = 0;
+    at->move = NULL;
+    for (unsigned i = 0; i < DECIDE_CASE_SHAPES; i++)
+        at->shapes[i] = NULL;
+}
+
+static void settle(struct decide_case *at, struct decide_verdict *verdict, bool enforce)
 {
     decide_settle_scan(at);
     decide_settle(at);
     verdict->change = (at->set | at->removed) != 0 || at->move;
-    if (verdict->change && at->observe) {
+    if (verdict->change && at->observe)
         overrule(&at->results, REPORT_OUTCOME_APPLIED,
                  DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_OBSERVE));
-        verdict->change = false;
-    }
+    if (!enforce)
+        drop(at);
+    if (decide_start_state.places)
+        guard(at, enforce);
+    verdict->change = (at->set | at->removed) != 0 || at->move;
     if (verdict->change && !decide_attributes_merge(at, verdict)) {
         overrule(&at->results, REPORT_OUTCOME_APPLIED,
                  DECIDE_REFUSED(REPORT_REASON_TOO_MANY_ATTRIBUTES));
@@ -165,6 +189,9 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     at.resolution =
         mode == POLICY_MODE_OFF || broken ? decide_resolution_none() : resolve(&at, node);
     look_around(&at, node);
+    if (decide_start_state.places && !node && !broken && !at.stream &&
+        decide_stream_partition(launch->config->hStream))
+        at.stream = stream_of(launch); /* no rule is asked about it while the mode is off */
     verdict->move.partition = NULL;
     if (mode == POLICY_MODE_ENFORCE && !broken) {
         const struct decide_recipe *recipe = decide_recipe_of(&at);
@@ -178,7 +205,7 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
             decide_recipe_follow(recipe, known.variant, known.serial, launch, verdict))
             return;
     }
-    settle(&at, verdict);
+    settle(&at, verdict, mode == POLICY_MODE_ENFORCE);
 }
 
 void decide_launch_in_full(const struct decide_launch *given, struct decide_verdict *verdict)

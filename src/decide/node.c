@@ -8,8 +8,10 @@
 #include "decide/graph_nodes.h"
 #include "decide/launch.h"
 #include "decide/node_attributes.h"
+#include "decide/placement.h"
 #include "decide/rules.h"
 #include "decide/stream.h"
+#include "decide/stream_registry.h"
 #include "decide/stream_settings.h"
 #include "report/log.h"
 
@@ -185,18 +187,23 @@ static void settle_place(CUgraphNode node, const struct cuda_kernel_node_params 
 {
     const struct place_partition *wanted =
         decision->verdict.change ? decision->verdict.move.partition : NULL;
+    const struct place_partition *of_stream = injection->place.stream;
     enum report_reason reason = REPORT_REASON_NONE;
+    if (!wanted && of_stream &&
+        decide_placement_fits(&decision->launch, of_stream, injection->place.unsafe_residency) ==
+            REPORT_REASON_NONE)
+        wanted = of_stream;
     if (injection->place.partition != wanted) {
         if (injection->place.partition)
             decide_node_place_take_back(node, &injection->place);
         if (wanted)
             reason = decide_node_place_make(node, parameters, wanted, &injection->place);
     }
-    if (injection->place.partition)
+    if (injection->place.partition || of_stream)
         injection->settings |= (uint16_t)bit(POLICY_SETTING_PARTITION);
     else
         injection->settings &= (uint16_t)~bit(POLICY_SETTING_PARTITION);
-    if (reason != REPORT_REASON_NONE)
+    if (reason != REPORT_REASON_NONE && wanted != of_stream)
         decide_launch_not_moved(&decision->verdict, reason);
 }
 
@@ -271,8 +278,10 @@ static void attributes_touched(CUgraphNode node, struct decide_node_facts *facts
     memset(&parameters, 0, sizeof parameters);
     if ((decide_rules_count() || facts->injection.settings) &&
         cuda_driver.cuGraphKernelNodeGetParams &&
-        cuda_driver.cuGraphKernelNodeGetParams(node, &parameters) == CUDA_SUCCESS)
+        cuda_driver.cuGraphKernelNodeGetParams(node, &parameters) == CUDA_SUCCESS) {
+        decide_node_told(node, &parameters); /* rules are about what the program has */
         decide_again(node, &parameters, facts);
+    }
     decide_nodes_change(node, facts);
 }
 
@@ -376,17 +385,22 @@ static void note_injection(const struct decide_launch *launch, const struct deci
 static void note_place(const struct decide_launch *launch, const struct decide_verdict *verdict,
                        struct decide_node_injection *injection)
 {
-    const struct place_partition *partition =
-        verdict->change && verdict->move.partition
-            ? verdict->move.partition
-            : decide_stream_partition(launch->config->hStream);
+    const struct decide_stream *stream =
+        handle_map_find(&decide_streams, decide_stream_key(launch->config->hStream));
+    const struct place_partition *of_stream = stream ? stream->partition : NULL;
+    const struct place_partition *moved = verdict->change ? verdict->move.partition : NULL;
+    const struct place_partition *partition = moved ? moved : of_stream;
     if (!partition || partition->index == PLACE_WHOLE_DEVICE)
         return;
+    CUkernel kernel = decide_function_kernel_of(launch->function);
     injection->settings |= (uint16_t)bit(POLICY_SETTING_PARTITION);
     injection->place = (struct decide_node_place){
         .partition = partition,
+        /* Told of a node that was launched by that handle. */
+        .kernel = (CUfunction)(void *)kernel == launch->function ? kernel : NULL,
+        .stream = of_stream,
+        .unsafe_residency = of_stream && decide_stream_placing_rule(stream)->unsafe_residency,
         .function = decide_function_to_ask(launch->function),
-        .kernel = decide_function_kernel_of(launch->function),
         .context = place_primary_context(partition->device),
     };
 }

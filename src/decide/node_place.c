@@ -9,20 +9,36 @@
 #include "decide/graph_nodes.h"
 #include "decide/node.h"
 
-/* The parameters as the driver has to get them; false when the function's kernel is not known. */
-static bool on_partition(const struct cuda_kernel_node_params *given,
+/* The parameters as the driver has to get them, and the context that has to be current then; NULL:
+ * whichever is. */
+static void on_partition(const struct cuda_kernel_node_params *given,
                          const struct place_partition *partition,
-                         struct cuda_kernel_node_params *changed)
+                         struct cuda_kernel_node_params *changed, CUcontext *current)
 {
     CUkernel kernel =
         given->kernel ? given->kernel : decide_function_kernel_of((void *)given->function);
-    if (!kernel)
-        return false;
     *changed = *given;
+    *current = NULL;
+    if (!kernel) {
+        *current = partition->context;
+        return;
+    }
     changed->function = NULL;
     changed->kernel = kernel;
     changed->context = partition->context;
-    return true;
+}
+
+bool decide_node_enter(CUcontext context)
+{
+    return !context || (cuda_driver.cuCtxPushCurrent && cuda_driver.cuCtxPopCurrent &&
+                        cuda_driver.cuCtxPushCurrent(context) == CUDA_SUCCESS);
+}
+
+void decide_node_leave(CUcontext context)
+{
+    CUcontext popped;
+    if (context)
+        cuda_driver.cuCtxPopCurrent(&popped);
 }
 
 static CUresult read_parameters(CUgraphNode node, struct cuda_kernel_node_params *parameters)
@@ -39,16 +55,25 @@ enum report_reason decide_node_place_make(CUgraphNode node,
                                           struct decide_node_place *place)
 {
     struct cuda_kernel_node_params before, changed;
+    CUcontext current;
     if (read_parameters(node, &before) != CUDA_SUCCESS)
         return REPORT_REASON_QUERY_FAILED;
-    if (!on_partition(parameters, partition, &changed))
+    /* The program's arguments may have been the node's own, which its last call has moved: those
+     * that the node has now are used. */
+    changed = before;
+    changed.function = parameters->function;
+    changed.kernel = parameters->kernel;
+    on_partition(&changed, partition, &changed, &current);
+    if (!decide_node_enter(current))
         return REPORT_REASON_NO_KERNEL_HANDLE;
-    if (cuda_driver.cuGraphKernelNodeSetParams(node, &changed) != CUDA_SUCCESS)
+    CUresult result = cuda_driver.cuGraphKernelNodeSetParams(node, &changed);
+    decide_node_leave(current);
+    if (result != CUDA_SUCCESS)
         return REPORT_REASON_REFUSED_BY_DRIVER;
-    *place = (struct decide_node_place){.partition = partition,
-                                        .function = before.function,
-                                        .kernel = before.kernel,
-                                        .context = before.context};
+    place->partition = partition;
+    place->function = before.function;
+    place->kernel = before.kernel;
+    place->context = before.context;
     return REPORT_REASON_NONE;
 }
 
@@ -57,13 +82,17 @@ bool decide_node_place_take_back(CUgraphNode node, struct decide_node_place *pla
     struct cuda_kernel_node_params parameters;
     if (read_parameters(node, &parameters) != CUDA_SUCCESS)
         return false;
-    /* With a function the node would go to the context that is current (measured). */
-    if (parameters.kernel)
-        parameters.function = NULL;
-    else
-        parameters.function = place->function;
+    /* Of a node of a kernel both are told. With a function alone it goes to the context that is
+     * current (measured). */
+    CUcontext current = place->kernel ? NULL : place->context;
+    parameters.function = place->kernel ? NULL : place->function;
+    parameters.kernel = place->kernel;
     parameters.context = place->context;
-    if (cuda_driver.cuGraphKernelNodeSetParams(node, &parameters) != CUDA_SUCCESS)
+    if (!decide_node_enter(current))
+        return false;
+    CUresult result = cuda_driver.cuGraphKernelNodeSetParams(node, &parameters);
+    decide_node_leave(current);
+    if (result != CUDA_SUCCESS)
         return false;
     place->partition = NULL;
     return true;
@@ -84,11 +113,13 @@ bool decide_node_told(CUgraphNode node, struct cuda_kernel_node_params *paramete
 }
 
 bool decide_node_placed(CUgraphNode node, const struct cuda_kernel_node_params *given,
-                        struct cuda_kernel_node_params *changed)
+                        struct cuda_kernel_node_params *changed, CUcontext *current)
 {
     struct decide_node_facts facts;
-    return place_wanted() && decide_nodes_find(node, &facts) && facts.injection.place.partition &&
-           on_partition(given, facts.injection.place.partition, changed);
+    if (!place_wanted() || !decide_nodes_find(node, &facts) || !facts.injection.place.partition)
+        return false;
+    on_partition(given, facts.injection.place.partition, changed, current);
+    return true;
 }
 
 static void take_back(CUgraphNode node)
@@ -97,6 +128,7 @@ static void take_back(CUgraphNode node)
     if (!decide_nodes_find(node, &facts) || !facts.injection.place.partition ||
         !decide_node_place_take_back(node, &facts.injection.place))
         return;
+    facts.injection.place.stream = NULL;
     facts.injection.settings &= (uint16_t) ~(1u << POLICY_SETTING_PARTITION);
     decide_nodes_change(node, &facts);
 }

@@ -5,14 +5,20 @@
 /*
  * Kernel nodes on partitions. The driver looks at the context of a node's parameters only when they
  * name the kernel and no function (measured on driver 580), so a placed node has parameters of that
- * form, and a program that asks is told its own. Calls the driver; not for the launch path.
+ * form, and a program that asks is told its own. A function of which no kernel is
+ * known goes to the context that is current, if that is a green one (measured). Calls the driver;
+ * not for the launch path.
  */
 
 #include "decide/decide.h"
 
-/* Of a placed node: what the program reads in its parameters. */
+/* Where a node is, and of a placed one what the program reads in its parameters. */
 struct decide_node_place {
     const struct place_partition *partition; /* NULL: not placed */
+    /* That of the stream from which the node was captured, where it belongs when no kernel rule
+     * sends it elsewhere; NULL: none. */
+    const struct place_partition *stream;
+    bool unsafe_residency; /* as the stream's rule has it */
     CUfunction function;
     CUkernel kernel;
     CUcontext context;

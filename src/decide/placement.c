@@ -3,6 +3,7 @@
 
 #include "decide/cluster.h"
 #include "decide/device.h"
+#include "decide/function.h"
 #include "decide/graph_nodes.h"
 #include "decide/setting.h"
 #include "decide/stream.h"
@@ -190,7 +191,7 @@ static enum report_reason check_shape(struct decide_case *at, bool unsafe_reside
         .function = at->launch->function,
         .serial = at->serial,
         .config = at->launch->config,
-        .device = decide_device_class_of(device_of(at)),
+        .device = decide_device_class_of(at->target->device),
         .purpose = DECIDE_SHAPE_PLACED,
         .partition = at->target,
         .unsafe_residency = unsafe_residency,
@@ -243,21 +244,61 @@ uint8_t decide_placement_settle(struct decide_case *at, const struct decide_choi
     return DECIDE_APPLIED;
 }
 
-uint8_t decide_placement_settle_stream(struct decide_case *at, const struct decide_choice *choice)
+/* NONE: the launch stays on its stream's partition. Else why not, and it goes to the whole device.
+ */
+static enum report_reason leave_unless_safe(struct decide_case *at, bool graph_nodes,
+                                            bool unsafe_residency)
 {
     const struct decide_stream *stream = at->stream;
-    enum report_reason reason = REPORT_REASON_GRAPH;
+    enum report_reason reason = REPORT_REASON_NONE;
+    at->move = NULL;
     at->target = stream->partition;
-    if (!at->in_graph || choice->graph_nodes)
-        reason = check_shape(at, choice->unsafe_residency);
+    if (at->in_graph && !graph_nodes)
+        reason = REPORT_REASON_GRAPH;
+    else if (at->in_graph && in_body(at))
+        reason = REPORT_REASON_CONDITIONAL;
+    else
+        reason = check_shape(at, unsafe_residency);
     if (reason == REPORT_REASON_NONE)
-        return DECIDE_APPLIED;
+        return REPORT_REASON_NONE;
     at->shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
     /* What cannot be moved stays where it is. */
     if (has_unmovable(at) || check_stream(at, stream->device, false) != REPORT_REASON_NONE)
-        return DECIDE_APPLIED;
+        return REPORT_REASON_NONE;
     at->move = place_partition_find(stream->device, PLACE_WHOLE_DEVICE);
-    return DECIDE_REFUSED(reason);
+    return reason;
+}
+
+uint8_t decide_placement_settle_stream(struct decide_case *at, const struct decide_choice *choice)
+{
+    enum report_reason reason =
+        leave_unless_safe(at, choice->graph_nodes, choice->unsafe_residency);
+    return reason == REPORT_REASON_NONE ? DECIDE_APPLIED : DECIDE_REFUSED(reason);
+}
+
+void decide_placement_guard(struct decide_case *at)
+{
+    const struct policy_rule *rule = decide_stream_placing_rule(at->stream);
+    leave_unless_safe(at, rule->graph_nodes, rule->unsafe_residency);
+}
+
+enum report_reason decide_placement_fits(const struct decide_launch *launch,
+                                         const struct place_partition *partition,
+                                         bool unsafe_residency)
+{
+    struct decide_known known = decide_function_find(launch->function, launch->library, false);
+    struct decide_case at = {
+        .launch = launch,
+        .variant = known.variant,
+        .serial = known.serial,
+        .target = partition,
+    };
+    if (!known.variant)
+        return REPORT_REASON_FUNCTION_UNKNOWN;
+    decide_settle_scan(&at);
+    if (cooperative(&at)) /* as of every node */
+        return REPORT_REASON_COOPERATIVE_CAPACITY;
+    return check_shape(&at, unsafe_residency);
 }
 
 void decide_placement_mirror(CUstream stream, bool per_thread_default)

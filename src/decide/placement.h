@@ -31,6 +31,17 @@ uint8_t decide_placement_settle(struct decide_case *at, const struct decide_choi
  * is the stream rule's. Launch path as above. */
 uint8_t decide_placement_settle_stream(struct decide_case *at, const struct decide_choice *choice);
 
+/* For a launch on a stream with a partition that the setting, as settled, does not move: while the
+ * policy is not enforced, and where a kernel rule's setting is refused or leaves it. Sets at->move
+ * to the whole device when it may not stay, else to NULL. Launch path as above. */
+void decide_placement_guard(struct decide_case *at);
+
+/* Whether a launch, as a node, may run on a partition: NONE, or why it is not to. Queries at the
+ * first sight of a shape. */
+enum report_reason decide_placement_fits(const struct decide_launch *launch,
+                                         const struct place_partition *partition,
+                                         bool unsafe_residency);
+
 /* What place_move_begin needs, for the launch that is moved. Launch path. */
 void decide_placement_finish(const struct decide_case *at, struct decide_verdict *verdict);
 

@@ -110,6 +110,8 @@ static enum report_reason place_for(const struct decide_stream_request *request,
         return REPORT_REASON_DRIVER_TOO_OLD;
     if (request->green) /* a place of the program's own */
         return REPORT_REASON_OTHER_CONTEXT;
+    if (request->flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+        return REPORT_REASON_REFUSED_BY_DRIVER; /* no stream on a partition has them */
     if (!(request->flags & CU_STREAM_NON_BLOCKING) && !rule->allow_blocking)
         return REPORT_REASON_BLOCKING_STREAM;
     reason = decide_placement_partition(device, value, partition);
@@ -368,6 +370,13 @@ uint32_t decide_stream_own(const struct decide_stream *stream)
     if (stream->kind == DECIDE_STREAM_LEGACY || stream->kind == DECIDE_STREAM_PER_THREAD)
         return decide_stream_default_own(stream);
     return atomic_load_explicit(&stream->own, memory_order_relaxed);
+}
+
+const struct policy_rule *decide_stream_placing_rule(const struct decide_stream *stream)
+{
+    const struct decide_stream_setting *setting =
+        &stream->profile->settings[POLICY_SETTING_PARTITION];
+    return stream->partition ? decide_rules_policy_rule(setting->result.rule) : NULL;
 }
 
 bool decide_stream_merges_exist(void)

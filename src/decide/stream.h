@@ -122,6 +122,9 @@ static inline bool decide_stream_matched(const struct decide_stream *stream, uin
  */
 uint32_t decide_stream_own(const struct decide_stream *stream);
 
+/* The rule that put a stream on its partition; NULL: the stream is on none. Launch path. */
+const struct policy_rule *decide_stream_placing_rule(const struct decide_stream *stream);
+
 /* The launch attribute by which a setting is made on a stream; -1: not a setting of streams. */
 int decide_stream_attribute_of(enum policy_setting setting);
 

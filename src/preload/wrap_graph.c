@@ -372,6 +372,21 @@ static CUresult graph_exec_update_v2(const struct preload_slot *slot, const void
     return result;
 }
 
+/* The program's call about a node on a partition, so that the node stays there: parameters are
+ * those that decide_node_placed gave. Not made as it came, should that fail. */
+static CUresult set_placed(CUresult (*real)(CUgraphExec, CUgraphNode, const void *),
+                           CUgraphExec executable, CUgraphNode node, const void *parameters,
+                           CUcontext current)
+{
+    CUresult result;
+
+    if (real == NULL || !decide_node_enter(current))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    result = real(executable, node, parameters);
+    decide_node_leave(current);
+    return result;
+}
+
 static CUresult exec_kernel_node_set_params_v1(const struct preload_slot *slot, const void *caller,
                                                CUgraphExec executable, CUgraphNode node,
                                                const void *parameters)
@@ -379,16 +394,15 @@ static CUresult exec_kernel_node_set_params_v1(const struct preload_slot *slot, 
     CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     struct cuda_kernel_node_params kernel = {0}, changed;
+    CUcontext current;
 
     (void)caller;
     count(slot);
     if (parameters != NULL) {
-        CUresult (*second)(CUgraphExec, CUgraphNode, const void *) =
-            preload_canonical(ENTRY_cuGraphExecKernelNodeSetParams_v2);
-
         kernel = from_first_version(parameters);
-        if (second != NULL && decide_node_placed(node, &kernel, &changed))
-            result = second(executable, node, &changed);
+        if (decide_node_placed(node, &kernel, &changed, &current))
+            result = set_placed(preload_canonical(ENTRY_cuGraphExecKernelNodeSetParams_v2),
+                                executable, node, &changed, current);
     }
     if (result != CUDA_SUCCESS)
         result = real(executable, node, parameters);
@@ -404,11 +418,12 @@ static CUresult exec_kernel_node_set_params_v2(const struct preload_slot *slot, 
     CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
     struct cuda_kernel_node_params changed;
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    CUcontext current;
 
     (void)caller;
     count(slot);
-    if (parameters != NULL && decide_node_placed(node, parameters, &changed))
-        result = real(executable, node, &changed);
+    if (parameters != NULL && decide_node_placed(node, parameters, &changed, &current))
+        result = set_placed(real, executable, node, &changed, current);
     if (result != CUDA_SUCCESS)
         result = real(executable, node, parameters);
     if (result == CUDA_SUCCESS)
@@ -419,18 +434,19 @@ static CUresult exec_kernel_node_set_params_v2(const struct preload_slot *slot, 
 static CUresult exec_node_set_params(const struct preload_slot *slot, const void *caller,
                                      CUgraphExec executable, CUgraphNode node, void *parameters)
 {
-    CUresult (*real)(CUgraphExec, CUgraphNode, void *) = wrap_real(slot);
+    CUresult (*real)(CUgraphExec, CUgraphNode, const void *) = wrap_real(slot);
     const struct cuda_kernel_node_params *kernel = kernel_of(parameters);
-    struct cuda_graph_node_params changed;
+    struct cuda_kernel_node_params placed;
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    CUcontext current;
 
     (void)caller;
     count(slot);
-    if (kernel != NULL && decide_node_placed(node, kernel, &changed.node.kernel)) {
-        const struct cuda_kernel_node_params placed = changed.node.kernel;
-        changed = *(const struct cuda_graph_node_params *)parameters;
+    if (kernel != NULL && decide_node_placed(node, kernel, &placed, &current)) {
+        struct cuda_graph_node_params changed = *(const struct cuda_graph_node_params *)parameters;
+
         changed.node.kernel = placed;
-        result = real(executable, node, &changed);
+        result = set_placed(real, executable, node, &changed, current);
     }
     if (result != CUDA_SUCCESS)
         result = real(executable, node, parameters);
