@@ -169,7 +169,7 @@ def streams_that_are_on_a_partition_themselves():
         def expected(kernel, stream, captured, allowed=graph_nodes == "yes"):
             if place_expected(kernel, stream, captured) or not stream.startswith("s0"):
                 return place_expected(kernel, stream, captured)
-            return "main" if allowed or not captured or kernel == "eager_side" else None
+            return "main" if allowed or not captured else None
 
         policy = POLICY + f"[stream zero]\nindex = 0\npartition = main\ngraph_nodes = {graph_nodes}\n"
         script = Script()
