@@ -19,6 +19,13 @@ struct decide_start_state decide_start_state;
 
 const char *(*decide_library_of)(const void *caller);
 
+/* Before the partitions of a device go. */
+static void ending(int device)
+{
+    decide_node_place_ending(device);
+    decide_stream_ending(device);
+}
+
 /* Also in a child after fork: every lock is made anew, every handle of the parent's driver
  * forgotten. */
 void decide_start(const struct policy *policy, const struct decide_process *process,
@@ -36,7 +43,7 @@ void decide_start(const struct policy *policy, const struct decide_process *proc
         report_note("error", "kernel rules are not applied: out of memory");
     decide_stream_start(policy, process, mode);
     decide_graph_start();
-    place_ending = decide_node_place_ending;
+    place_ending = ending;
     decide_start_state.merges = decide_stream_merges_exist();
     decide_start_state.places = decide_stream_needs.partitions;
 }

@@ -231,13 +231,15 @@ void decide_stream_created(CUstream stream, const struct decide_stream_request *
 {
     struct report_result results[POLICY_SETTING_COUNT];
     struct decide_stream values = {.kind = DECIDE_STREAM_CREATED};
-    values.device = device_of_new(stream, request);
+    values.device = request->place.partition ? request->place.partition->device
+                                             : device_of_new(stream, request);
     values.index = take_index(values.device);
     struct decide_stream_facts facts = facts_of(request, values.device, values.index);
     values.profile = decide_stream_mode() == POLICY_MODE_OFF ? &decide_stream_no_profile
                                                              : decide_stream_rules_match(&facts);
     values.serial = next_serial();
-    values.context = context_of_new(request);
+    values.context =
+        request->place.partition ? place_primary_context(values.device) : context_of_new(request);
     values.library = request->library;
     values.flags = request->flags;
     values.priority = facts.priority;
@@ -262,6 +264,30 @@ void decide_stream_gone(CUstream stream)
     handle_map_lock(&decide_streams);
     handle_map_remove(&decide_streams, decide_stream_key(stream));
     handle_map_unlock(&decide_streams);
+}
+
+static CUstream next_on_partition(int device)
+{
+    CUstream found = NULL;
+    size_t position = 0;
+    struct decide_stream *entry;
+    handle_map_lock(&decide_streams);
+    while (!found && (entry = handle_map_next(&decide_streams, &position)))
+        if (entry->partition && entry->device == device)
+            found = (CUstream)(uintptr_t)atomic_load_explicit(&entry->base.handle,
+                                                              memory_order_relaxed);
+    handle_map_unlock(&decide_streams);
+    return found;
+}
+
+void decide_stream_ending(int device)
+{
+    CUstream stream;
+    while ((stream = next_on_partition(device))) {
+        decide_stream_gone(stream);
+        if (cuda_driver.cuStreamDestroy)
+            cuda_driver.cuStreamDestroy(stream);
+    }
 }
 
 /* Takes the side streams of one of the context's streams; false when none has any. */

@@ -137,6 +137,11 @@ bool decide_stream_merges_exist(void);
 void decide_stream_start(const struct policy *policy, const struct decide_process *process,
                          enum policy_mode mode);
 
+/* Before the partitions of a device go, and its primary context after them: destroys the streams
+ * that are on one, as the end of that context would have done with those that the program asked
+ * for. A stream that outlives its green context cannot be destroyed any more (measured). */
+void decide_stream_ending(int device);
+
 /* Before a context ends: forgets its streams; NULL: all of them. */
 void decide_stream_context_gone(CUcontext context);
 

@@ -193,6 +193,9 @@ static CUcontext context_of(CUstream stream, bool per_thread_default, bool *plac
         *placed = entry->partition != NULL;
     }
     handle_map_unlock(&decide_streams);
+    if (!context && (!cuda_driver.cuStreamGetCtx ||
+                     cuda_driver.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS))
+        return NULL;
     return context;
 }
 

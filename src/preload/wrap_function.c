@@ -3,6 +3,7 @@
 #include "preload/wrap.h"
 
 #include "decide/decide.h"
+#include "decide/device.h"
 #include "place/partition.h"
 
 static void count(const struct preload_slot *slot)
@@ -116,6 +117,24 @@ static CUresult primary_context_retain(const struct preload_slot *slot, const vo
     return result;
 }
 
+/* For decide_context_gone. NULL, so that graphs are forgotten too, where there is no other device.
+ */
+static CUcontext primary_of(CUdevice device)
+{
+    return decide_device_count() > 1 ? place_primary_context(device) : NULL;
+}
+
+/* False: no such device, and a call that does nothing. */
+static bool exists(CUdevice device)
+{
+    unsigned flags;
+    int active;
+
+    return cuda_driver.cuDevicePrimaryCtxGetState == NULL ||
+           cuda_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) !=
+               CUDA_ERROR_INVALID_DEVICE;
+}
+
 static CUresult primary_context_reset(const struct preload_slot *slot, const void *caller,
                                       CUdevice device)
 {
@@ -123,8 +142,13 @@ static CUresult primary_context_reset(const struct preload_slot *slot, const voi
 
     (void)caller;
     count(slot);
-    decide_context_gone(NULL);
-    place_device_resetting(device);
+    if (exists(device)) {
+        const CUcontext context = primary_of(device);
+
+        /* First what is on partitions, while it is known. */
+        place_device_resetting(device);
+        decide_context_gone(context);
+    }
     return real(device);
 }
 
@@ -139,12 +163,13 @@ static CUresult primary_context_release(const struct preload_slot *slot, const v
 
     (void)caller;
     count(slot);
+    const CUcontext context = primary_of(device);
     place_device_releasing(device);
     result = real(device);
     if (result == CUDA_SUCCESS && cuda_driver.cuDevicePrimaryCtxGetState != NULL &&
         cuda_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
         active == 0)
-        decide_context_gone(NULL);
+        decide_context_gone(context);
     return result;
 }
 

@@ -2,6 +2,7 @@
 """Scripts for told.c: what a program is told with partitions is what it is told without the library; where its
 kernels ran; and what the report says became of the rules."""
 
+import functools
 import os
 import re
 import sys
@@ -123,15 +124,20 @@ class Line:
 
 def same(script, policy, quiet=True, **variables):
     """Runs the script with the policy; what the program is told is what it is told without the library."""
-    reference = Ran(script, None, **{name: value for name, value in variables.items()
-                                     if not name.startswith("CUDAPOLICY_")
-                                     and name != "RECORDING_DRIVER_FAIL"})
+    wanted = reference(script, **{name: value for name, value in variables.items()
+                                  if not name.startswith("CUDAPOLICY_")
+                                  and name != "RECORDING_DRIVER_FAIL"})
     ran = Ran(script, policy, quiet, **variables)
-    if ran.results != reference.results:
+    if ran.results != wanted:
         raise AssertionError("the program was told\n" + "\n".join(
-            f"  {one}\nin place of\n  {other}" for one, other in
-            zip(ran.results, reference.results) if one != other))
+            f"  {one}\nin place of\n  {other}" for one, other in zip(ran.results, wanted) if one != other))
     return ran
+
+
+@functools.lru_cache(maxsize=None)
+def reference(script, **variables):
+    """What the program is told without the library."""
+    return Ran(script, None, **variables).results
 
 
 def on_streams(rule="", **selectors):
