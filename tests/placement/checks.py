@@ -113,6 +113,11 @@ def partition_of(world, context):
     return "side" if world.sms[context] == SIDE_SMS else "main"
 
 
+def is_cooperative(line):
+    """Such a node is on no partition."""
+    return "COOPERATIVE:1" in line.text or line.symbol == "cuLaunchCooperativeKernel"
+
+
 def check_places(record, world, ran_in, expected=place_expected):
     """Launches, and kernels of graphs, ran where the policy says. Gives how many were on a partition."""
     moved = 0
@@ -121,13 +126,16 @@ def check_places(record, world, ran_in, expected=place_expected):
         if line is None or not line.succeeded:
             continue
         if group.operation == "launch":
-            wanted = expected(line.fields["kernel"], group.stream, "captured" in line.fields)
+            captured = "captured" in line.fields
+            wanted = expected(line.fields["kernel"], group.stream, captured)
+            if captured and is_cooperative(line):
+                wanted = None
             found = partition_of(world, ran_in[group.number])
             expect(found == wanted, f"on {found}, not on {wanted}: {group}")
             moved += wanted is not None
         elif group.operation == "graph":
             for node in line.nodes:
-                wanted = expected(node.fields["kernel"], "", True)
+                wanted = None if is_cooperative(node) else expected(node.fields["kernel"], "", True)
                 found = partition_of(world, node.fields["context"])
                 expect(found == wanted, f"on {found}, not on {wanted}: {node}\n{group}")
     return moved
