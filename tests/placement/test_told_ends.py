@@ -77,6 +77,17 @@ def a_reset_with_everything_there():
 
 
 @test
+def graphs_outlive_the_partitions_of_their_nodes():
+    ran = same(BEGIN + USE + """
+        reset 0
+        about_node n1
+        instantiate x2 g1
+        release 0
+        """, POLICY)
+    equal({line["sms"] for line in ran.calls("cuGraphKernelNodeSetParams_v2", ours=True)}, {"16", "116", "132"})
+
+
+@test
 def a_device_is_reset_while_another_one_goes_on():
     """It is the other one's streams that are asked about afterwards."""
     script = """

@@ -81,6 +81,21 @@ static void a_kernel_rule_that_is_refused_or_leaves_does_not_make_a_launch_unsaf
     assert_false(decided(program_function("left"), stream, 4, true).change);
 }
 
+static void a_launch_that_only_the_runtime_layer_sees_stays(void **state)
+{
+    (void)state;
+    place_begin("[kernel k]\nname = goes\npartition = main\n");
+    CUfunction function = program_function("goes");
+    const CUlaunchConfig config = {4, 1, 1, 64, 1, 1, 0, program_creates("a.so"), NULL, 0};
+    struct decide_launch launch = {.function = function, .config = &config};
+    struct decide_verdict verdict;
+    decide_launch(&launch, &verdict);
+    assert_moved(&verdict, 1);
+    launch.layer = DECIDE_LAYER_RUNTIME;
+    decide_launch(&launch, &verdict);
+    assert_false(verdict.change);
+}
+
 static void a_stream_that_cannot_be_there_says_why(void **state)
 {
     (void)state;
@@ -137,6 +152,7 @@ int main(void)
         PLACE_TEST(a_kernel_goes_to_the_partition_of_its_rule),
         PLACE_TEST(a_stream_s_partition_is_left_by_what_does_not_fit_in_every_mode),
         PLACE_TEST(a_kernel_rule_that_is_refused_or_leaves_does_not_make_a_launch_unsafe),
+        PLACE_TEST(a_launch_that_only_the_runtime_layer_sees_stays),
         PLACE_TEST(a_stream_that_cannot_be_there_says_why),
         PLACE_TEST(a_stream_answers_as_it_was_asked_for),
         PLACE_TEST(a_stream_ends_with_the_partitions_of_its_device),
