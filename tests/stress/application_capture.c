@@ -82,7 +82,7 @@ static void capture_two(struct application *application)
 static void capture_into_graph(struct application *application)
 {
     CUstream stream = application->streams[NON_BLOCKING];
-    CUgraph graph, same = NULL;
+    CUgraph graph = NULL, same = NULL;
     CALL(cuGraphCreate, &graph, 0);
     CALL(cuStreamBeginCaptureToGraph, stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED);
     launch_all(application, stream);
@@ -154,7 +154,7 @@ static void leave_unjoined(struct application *application)
 
 void application_capture_badly(struct application *application)
 {
-    CUstream stream = application->streams[NON_BLOCKING], doomed;
+    CUstream stream = application->streams[NON_BLOCKING], doomed = NULL;
     CUgraph graph;
     begin(stream);
     launch_plain(application->functions[ALPHA], 8, stream);

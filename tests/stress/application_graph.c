@@ -112,7 +112,7 @@ static void update(CUgraphExec executable, CUgraph graph, CUstream stream)
 /* A graph in a graph, and a copy of both. */
 static void nest(struct application *application, CUgraph graph)
 {
-    CUgraph outer, clone = NULL;
+    CUgraph outer = NULL, clone = NULL;
     CUgraphNode owner = NULL, found = NULL;
     CUgraphExec executable = NULL;
     CALL(cuGraphCreate, &outer, 0);
@@ -140,7 +140,7 @@ static void launch_into_capture(struct application *application, CUgraphExec exe
 
 void application_build_graphs(struct application *application)
 {
-    CUgraph graph;
+    CUgraph graph = NULL;
     CUgraphNode first, second;
     CUgraphExec executable = NULL;
     CUDA_GRAPH_INSTANTIATE_PARAMS instantiation;

@@ -33,7 +33,7 @@ void application_create_streams(struct application *application)
 void application_set_stream_attributes(struct application *application)
 {
     CUlaunchAttributeValue value;
-    unsigned flags;
+    unsigned flags = 0;
     memset(&value, 0, sizeof value);
     value.memSyncDomainMap.default_ = 1;
     value.memSyncDomainMap.remote = 3;

@@ -4,9 +4,10 @@
  *
  * LAUNCHERS threads launch LAUNCHES times each. Beside them four threads load and unload, LOADS
  * times together, two create and destroy streams, STREAMS rounds each, and four make graphs, GRAPHS
- * rounds each. FORK: 1 to fork in the middle of all this; 2 to fork when every other thread is
- * between two of its calls, for the run-time libraries of sanitizers: a lock of theirs that another
- * thread holds would stay locked in the child.
+ * rounds each; two set attributes of the functions that all launch, look functions of the driver up
+ * and make contexts, GRAPHS rounds each. FORK: 1 to fork in the middle of all this; 2 to fork when
+ * every other thread is between two of its calls, for the run-time libraries of sanitizers: a lock
+ * of theirs that another thread holds would stay locked in the child.
  *
  * What was launched is written to FOLDER/expected-PID, a line "KERNEL KIND COUNT" each; how the
  * process's memory grew while modules came and went, in KiB, to FOLDER/memory.
@@ -25,6 +26,7 @@ enum {
     CHURNERS = 4,
     STREAM_MAKERS = 2,
     GRAPH_MAKERS = 4,
+    CHANGERS = 2,
     THREADS_LIMIT = 256,
     CHURN_PARTS = 5, /* memory is looked at after the first */
 };
@@ -95,6 +97,7 @@ static void live_as_child(void)
     load_churn_modules(2, 40, &counts);
     load_make_streams(0, 10, &counts);
     load_make_graphs(3, 10, &counts);
+    load_change_functions(0, 10, &counts);
     write_expected(&counts);
     exit(0);
 }
@@ -203,6 +206,7 @@ int main(int argc, char **argv)
     add_workers(CHURNERS, numbers[2] / CHURNERS, churn);
     add_workers(numbers[3] ? STREAM_MAKERS : 0, numbers[3], load_make_streams);
     add_workers(numbers[4] ? GRAPH_MAKERS : 0, numbers[4], load_make_graphs);
+    add_workers(numbers[4] ? CHANGERS : 0, numbers[4], load_change_functions);
     if (numbers[5] == 2)
         prepare_quiet_fork();
     for (unsigned i = 0; i < worker_count; i++)

@@ -42,6 +42,11 @@ struct load_counts {
     F(cuDeviceGetCount)                                                                            \
     F(cuDevicePrimaryCtxRetain)                                                                    \
     F(cuCtxSetCurrent)                                                                             \
+    F(cuCtxCreate_v2)                                                                              \
+    F(cuCtxDestroy_v2)                                                                             \
+    F(cuFuncSetAttribute)                                                                          \
+    F(cuFuncSetCacheConfig)                                                                        \
+    F(cuGetProcAddress_v2)                                                                         \
     F(cuModuleLoadData)                                                                            \
     F(cuModuleUnload)                                                                              \
     F(cuModuleGetFunction)                                                                         \
@@ -113,5 +118,6 @@ void load_launch_often(unsigned number, unsigned times, struct load_counts *coun
 void load_churn_modules(unsigned number, unsigned times, struct load_counts *counts);
 void load_make_streams(unsigned number, unsigned times, struct load_counts *counts);
 void load_make_graphs(unsigned number, unsigned times, struct load_counts *counts);
+void load_change_functions(unsigned number, unsigned times, struct load_counts *counts);
 
 #endif

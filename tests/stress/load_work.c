@@ -83,6 +83,49 @@ void load_make_streams(unsigned number, unsigned times, struct load_counts *coun
     }
 }
 
+/* A context of its own, whose end takes the module along. */
+static void use_context(const struct load_device *device, unsigned number, unsigned kernel,
+                        struct load_counts *counts)
+{
+    char image[64];
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    snprintf(image, sizeof image, "kernel %s\n", load_kernel_name(kernel));
+    CHECK(driver.cuCtxCreate_v2(&context, 0, (int)(number % (unsigned)device_count)));
+    CHECK(driver.cuModuleLoadData(&module, image));
+    CHECK(driver.cuModuleGetFunction(&function, module, load_kernel_name(kernel)));
+    load_launch(function, kernel, NULL, 0, counts);
+    CHECK(driver.cuCtxDestroy_v2(context));
+    CHECK(driver.cuCtxSetCurrent(device->context));
+}
+
+static void launch_by_look_up(CUfunction function, unsigned kernel, struct load_counts *counts)
+{
+    void *found = NULL;
+    CHECK(driver.cuGetProcAddress_v2("cuLaunchKernel", &found, 7000, 0, NULL));
+    CHECK(((__typeof__(driver.cuLaunchKernel))found)(function, 8, 1, 1, 64, 1, 1, 0, NULL, NULL,
+                                                     NULL));
+    counts->of[kernel][EAGER]++;
+}
+
+/* Those that all others launch. */
+void load_change_functions(unsigned number, unsigned times, struct load_counts *counts)
+{
+    const struct load_device *device = load_use(number);
+    for (unsigned i = 0; i < times; i++) {
+        unsigned kernel = i % CHURN_FIRST;
+        load_pause();
+        CHECK(driver.cuFuncSetAttribute(device->functions[kernel],
+                                        CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                        (int)(i % 101)));
+        if (i % 8 == 0)
+            CHECK(driver.cuFuncSetCacheConfig(device->functions[kernel], CU_FUNC_CACHE_PREFER_L1));
+        launch_by_look_up(device->functions[kernel], kernel, counts);
+        use_context(device, number, CHURN_FIRST + i % CHURN_COUNT, counts);
+    }
+}
+
 /* ---- Graphs ------------------------------------------------------------------------------------
  */
 

@@ -242,7 +242,7 @@ struct CUkern_st {
     CUlibrary library;
     CUkernel next_in_library;
     struct kernel_code *code;
-    int attributes[DEVICES_MAX][FUNCTION_ATTRIBUTES];
+    _Atomic int attributes[DEVICES_MAX][FUNCTION_ATTRIBUTES]; /* launches read them unlocked */
 };
 
 struct CUfunc_st {
@@ -252,8 +252,9 @@ struct CUfunc_st {
     CUkernel kernel; /* the kernel it came from, or NULL */
     CUcontext context;
     struct kernel_code *code;
-    uint32_t own; /* attributes set on the function itself: they beat the kernel's */
-    int attributes[FUNCTION_ATTRIBUTES];
+    /* Attributes set on the function itself beat the kernel's. Launches read them unlocked. */
+    _Atomic uint32_t own;
+    _Atomic int attributes[FUNCTION_ATTRIBUTES];
     unsigned int block[3], shared; /* state of the ancient cuFuncSetBlockShape family */
 };
 

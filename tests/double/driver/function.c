@@ -131,8 +131,8 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
     if (call.result == CUDA_SUCCESS)
         call.result = check_new_value(hfunc->code, (int)attrib, value);
     if (call.result == CUDA_SUCCESS) {
-        hfunc->own |= 1u << attrib;
         hfunc->attributes[attrib] = value;
+        hfunc->own |= 1u << attrib;
     }
     return call_end(&call, call.result);
 }
