@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "place/current.h"
 #include "place/device.h"
 #include "place/move.h"
 #include "report/log.h"
@@ -220,16 +221,26 @@ CUcontext place_primary_context(int number)
 /* ---- Streams -----------------------------------------------------------------------------------
  */
 
+static CUresult ordinary_stream_create(CUcontext context, int priority, CUstream *stream)
+{
+    bool pushed;
+    if (!cuda_driver.cuStreamCreateWithPriority)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult result = place_current_enter(context, &pushed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = cuda_driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, priority);
+    place_current_leave(pushed);
+    return result;
+}
+
 static CUresult stream_create(const struct place_partition *partition, int priority,
                               CUstream *stream)
 {
     if (atomic_load_explicit(&partition->reason, memory_order_acquire) != REPORT_REASON_NONE)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (partition->index == PLACE_WHOLE_DEVICE)
-        return cuda_driver.cuStreamCreateWithPriority
-                   ? cuda_driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING,
-                                                            priority)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+        return ordinary_stream_create(partition->context, priority, stream);
     /* Only non-blocking streams can be made there (measured). */
     return cuda_driver.cuGreenCtxStreamCreate(stream, partition->green, CU_STREAM_NON_BLOCKING,
                                               priority);

@@ -86,7 +86,7 @@ const struct place_partition *place_partition_of_context(CUcontext context);
 CUcontext place_primary_context(int device);
 
 /* A stream on the partition, non-blocking, of that priority. On PLACE_WHOLE_DEVICE: an ordinary one
- * (the primary context has to be current). The driver's answer. Not on the launch path. */
+ * of the primary context. Whichever context is current. The driver's answer. Not on the launch path. */
 CUresult place_partition_stream(const struct place_partition *partition, int priority,
                                 CUstream *stream);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "place/capture_mode.h"
+#include "place/current.h"
 
 enum {
     /* Records that a new thread looks at for one whose thread has ended, where the last one
@@ -103,7 +104,7 @@ static void destroy_event(CUevent event)
         cuda_driver.cuEventDestroy(event);
 }
 
-static CUresult make_events(CUevent *fork, CUevent *join)
+static CUresult make_two(CUevent *fork, CUevent *join)
 {
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     *fork = *join = NULL;
@@ -118,6 +119,18 @@ static CUresult make_events(CUevent *fork, CUevent *join)
         destroy_event(*fork);
         *fork = *join = NULL;
     }
+    return result;
+}
+
+static CUresult make_events(CUcontext context, CUevent *fork, CUevent *join)
+{
+    bool pushed;
+    *fork = *join = NULL;
+    CUresult result = place_current_enter(context, &pushed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = make_two(fork, join);
+    place_current_leave(pushed);
     return result;
 }
 
@@ -140,7 +153,7 @@ enum report_reason place_events_add(const struct place_partition *partition, uin
     if (atomic_load_explicit(&events->generation, memory_order_acquire) == generation)
         return REPORT_REASON_NONE;
     struct place_capture_mode mode = place_capture_mode_relax();
-    CUresult result = make_events(&fork, &join);
+    CUresult result = make_events(place_primary_context(partition->device), &fork, &join);
     bool entered = false;
     if (!place_refused_by_capture(result)) {
         pthread_mutex_lock(&mutex);

@@ -141,6 +141,26 @@ def other_contexts_end_and_partitions_stay():
 
 
 @test
+def launches_with_another_context_current_are_moved_within_their_own():
+    """What is made for them then goes with the stream's context, not with that one."""
+    others = (("create_context c1 0\nload", "destroy_context c1"),
+              ("retain c1 1\ncurrent c1\nload", "release 1"))
+    launches = """
+        launch s0 huge grid=64 form=kernel
+        launch s1 to_side form=kernel
+        launch s0 to_main form=kernel
+        """
+    for (begin, end), warm in itertools.product(others, ("", "launch s1 to_main form=kernel\n")):
+        ran = same(BEGIN + "stream s0 1\nstream s1 0\n" + warm + begin + launches + "current c0" + launches
+                   + "current c1\nunload\n" + end + "\ncurrent c0" + launches
+                   + "destroy s0\ndestroy s1\nunload\nunload_library\nrelease 0\nlive\n", POLICY,
+                   RECORDING_DRIVER_DEVICES="2")
+        equal([sms for _, sms in ran.launches], [116] * bool(warm) + [WHOLE, SIDE, 116] * 3)
+        expect({line["context"] for line in ran.calls("cuLaunchKernelEx") if line["kernel"] == "huge"}
+               == {"primary#0"}, "launched on another device")
+
+
+@test
 def wrong_ends_end_nothing():
     ran = same(BEGIN + USE + """
         release 7

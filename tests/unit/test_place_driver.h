@@ -332,6 +332,34 @@ static inline CUresult fake_priority(CUstream stream, int *priority)
     return about ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* One context on top of another: enough for us. */
+static _Thread_local CUcontext fake_below;
+
+static inline CUresult fake_get_current(CUcontext *context)
+{
+    *context = fake_current;
+    return CUDA_SUCCESS;
+}
+
+static inline CUresult fake_push(CUcontext context)
+{
+    FAKE("cuCtxPushCurrent", context, NULL);
+    if (fake_below)
+        fake_misuse();
+    fake_below = fake_current;
+    fake_current = context;
+    return CUDA_SUCCESS;
+}
+
+static inline CUresult fake_pop(CUcontext *context)
+{
+    FAKE("cuCtxPopCurrent", NULL, NULL);
+    *context = fake_current;
+    fake_current = fake_below;
+    fake_below = NULL;
+    return CUDA_SUCCESS;
+}
+
 static inline CUresult fake_exchange(CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode before = fake_mode;
@@ -455,6 +483,9 @@ static inline void fake_driver_fill(void)
     cuda_driver.cuStreamGetAttribute = fake_get_attribute;
     cuda_driver.cuStreamSetAttribute = fake_set_attribute;
     cuda_driver.cuThreadExchangeStreamCaptureMode = fake_exchange;
+    cuda_driver.cuCtxGetCurrent = fake_get_current;
+    cuda_driver.cuCtxPushCurrent = fake_push;
+    cuda_driver.cuCtxPopCurrent = fake_pop;
     cuda_driver.cuEventCreate = fake_event;
     cuda_driver.cuEventDestroy = fake_event_destroy;
     cuda_driver.cuEventRecord = fake_record;
