@@ -13,7 +13,8 @@
 /* A capture, by the stream at which it began. */
 struct capture {
     uintptr_t key;     /* the stream's handle; for a per-thread stream an address of its thread */
-    CUcontext context; /* current when it began; tells the per-thread streams of a thread apart */
+    CUcontext context; /* current when it began; tells the per-thread streams of a thread apart;
+                          NULL: not known */
     bool per_thread;
 };
 
@@ -50,6 +51,23 @@ static size_t position_of(const struct capture *capture)
     size_t position = 0;
     while (position < count && !is_same(&captures[position], capture))
         position++;
+    return position;
+}
+
+/*
+ * Of a capture that ends; locked. Where the driver did not tell the context at the beginning or
+ * at the end, the thread has to do: a capture that stayed would keep every launch on the long way.
+ */
+static size_t position_of_ending(const struct capture *capture)
+{
+    size_t count = atomic_load_explicit(&capture_count, memory_order_relaxed);
+    size_t position = position_of(capture);
+    if (position < count || !capture->per_thread)
+        return position;
+    for (position = 0; position < count; position++)
+        if (captures[position].per_thread && captures[position].key == capture->key &&
+            (!captures[position].context || !capture->context))
+            break;
     return position;
 }
 
@@ -123,7 +141,7 @@ void decide_capture_ended(CUstream stream, bool per_thread_default)
         return;
     struct capture capture = identify(stream, kind);
     pthread_mutex_lock(&mutex);
-    size_t position = position_of(&capture);
+    size_t position = position_of_ending(&capture);
     if (position < atomic_load_explicit(&capture_count, memory_order_relaxed))
         drop(position);
     pthread_mutex_unlock(&mutex);

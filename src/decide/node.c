@@ -115,6 +115,13 @@ static const struct decide_node_value *value_of(const struct decide_node_values 
     return values->present & bit(setting) ? &values->of[setting] : NULL;
 }
 
+/* A call of the program may hang on it, so a driver that failed once is asked once more. */
+static bool write_back(CUgraphNode node, unsigned setting, const struct decide_node_value *value)
+{
+    return decide_node_write(node, setting, value) == CUDA_SUCCESS ||
+           decide_node_write(node, setting, value) == CUDA_SUCCESS;
+}
+
 /*
  * Takes settings back to what the program has, as far as the node is known to have another value.
  * What cannot be taken back stays in the injection.
@@ -124,7 +131,7 @@ static void take_back(CUgraphNode node, struct decide_node_injection *injection,
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
         if (!(injection->settings & settings & DECIDE_NODE_SETTINGS & bit(setting)))
             continue;
-        if (decide_node_write(node, setting, &injection->program[setting]) == CUDA_SUCCESS)
+        if (write_back(node, setting, &injection->program[setting]))
             injection->settings &= (uint16_t)~bit(setting);
         else
             report_log_once(REPORT_LOG_WARN, "%s could not be taken back from a graph node",

@@ -311,6 +311,28 @@ static void per_thread_streams_capture_for_themselves(void **state)
     assert_int_equal(gate(), before);
 }
 
+/* One failed question must not leave the gate raised for good. */
+static void a_per_thread_capture_is_over_though_its_context_was_not_told(void **state)
+{
+    (void)state;
+    static const char *const failures[] = {"cuCtxGetCurrent:1=999", "cuCtxGetCurrent:2=999",
+                                           "cuCtxGetCurrent:*=999"};
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        CUgraph graph;
+        recording_driver_reset();
+        support_begin("");
+        uint32_t before = gate();
+        recording_driver_configure("FAIL", failures[i]);
+        EXPECT(cuStreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED));
+        decide_capture_began(NULL, true);
+        assert_int_equal(gate(), before + 1);
+        EXPECT(cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph));
+        decide_capture_ended(NULL, true);
+        assert_int_equal(gate(), before);
+        support_teardown(NULL);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_setup, support_teardown)
 
 int main(void)
@@ -331,6 +353,7 @@ int main(void)
         TEST(many_rounds_leave_the_gate_as_it_was),
         TEST(a_child_after_fork_captures_nothing),
         TEST(per_thread_streams_capture_for_themselves),
+        TEST(a_per_thread_capture_is_over_though_its_context_was_not_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,6 +321,24 @@ static void no_failing_call_of_ours_changes_what_the_program_gets(void **state)
     }
 }
 
+/* The program's change of the node, which only our cluster makes impossible, hangs on it. */
+static void a_cluster_is_given_back_though_the_driver_fails_once(void **state)
+{
+    (void)state;
+    support_begin("[kernel k]\nname = given_back\ncluster_dim = 2\ngraph_nodes = yes\n");
+    CUfunction function = program_function("given_back");
+    program_launches(function, program_creates("graph.so"), 4);
+    CUgraphNode node = program_adds(program_graph(), function, 4);
+    assert_int_equal(node_has(node, CLUSTER), 2);
+    CUDA_KERNEL_NODE_PARAMS parameters = parameters_of(function, 3);
+    CUresult result = cuGraphKernelNodeSetParams(node, &parameters);
+    assert_int_equal(result, 912);
+    recording_driver_configure("FAIL", "cuGraphKernelNodeSetAttribute:1=999");
+    assert_true(decide_node_give_back(node, result));
+    assert_int_equal(node_has(node, CLUSTER), 0);
+    EXPECT(cuGraphKernelNodeSetParams(node, &parameters));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_setup, support_teardown)
 
 int main(void)
@@ -346,6 +364,7 @@ int main(void)
         TEST(a_captured_nodes_settings_are_taken_back_too),
         TEST(a_captured_launchs_own_value_comes_back),
         TEST(no_failing_call_of_ours_changes_what_the_program_gets),
+        TEST(a_cluster_is_given_back_though_the_driver_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
