@@ -76,7 +76,8 @@ static void print_verdict(const char *file, const struct policy *policy, size_t 
     printf("%s: ok: %zu kernel and %zu stream rules, ", file, kernel_rules,
            policy->rule_count - kernel_rules);
     if (policy->partition_count > 0) {
-        printf("%zu partitions, ", policy->partition_count);
+        printf("%zu partition%s, ", policy->partition_count,
+               policy->partition_count == 1 ? "" : "s");
     }
     printf("%zu warning%s\n", warnings, warnings == 1 ? "" : "s");
 }

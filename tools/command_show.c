@@ -156,7 +156,8 @@ static const char *role_name(enum policy_role role)
 /* What holds where a rule with this setting has no when_set; NULL: when_set says nothing of it. */
 static const char *default_when_set(const struct policy_key_entry *key)
 {
-    if (key->role != POLICY_ROLE_SETTING || key->kind == POLICY_VALUE_REMOVAL) {
+    if (key->role != POLICY_ROLE_SETTING || key->kind == POLICY_VALUE_REMOVAL ||
+        key->kind == POLICY_VALUE_PARTITION_NAME || key->kind == POLICY_VALUE_LOCALITY_DOMAIN) {
         return NULL;
     }
     return policy_vocabulary_word_text(POLICY_WORDS_WHEN_SET, (int)key->when_set);
@@ -316,8 +317,9 @@ static int show(int what, const char *policy, bool json, bool wide)
     struct policy *loaded = NULL;
 
     if (fake_domains < 0 && (what == 0 || what == OPTION_DEVICES)) {
-        command_error("CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%s: a number of domains from 2 to %d",
-                      variable, (int)PLACE_DOMAIN_LIMIT);
+        command_error(
+            "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%s: it is a number of domains, from 2 to %d",
+            variable, (int)PLACE_DOMAIN_LIMIT);
         return COMMAND_FAILURE;
     }
     if (policy != NULL) {

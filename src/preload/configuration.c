@@ -80,8 +80,8 @@ static void read_fake_domains(struct preload_configuration *configuration)
 
     if (domains < 0)
         complain(configuration,
-                 "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%s: a number of domains from 2 to %d", text,
-                 (int)PLACE_DOMAIN_LIMIT);
+                 "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%s: it is a number of domains, from 2 to %d",
+                 text, (int)PLACE_DOMAIN_LIMIT);
     else
         configuration->fake_domains = (unsigned)domains;
 }

@@ -93,10 +93,10 @@ static void start_decisions(void)
     if (configuration.fake_domains == 0)
         return;
     report_log_once(REPORT_LOG_WARN,
-                    "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%u: equal parts of each device stand for "
+                    "CUDAPOLICY_FAKE_LOCALITY_DOMAINS=%u: parts of each device stand for "
                     "locality domains; this is a rehearsal",
                     configuration.fake_domains);
-    report_note("warning", "rehearsal: %u equal parts of each device stand for locality domains",
+    report_note("warning", "rehearsal: %u parts of each device stand for locality domains",
                 configuration.fake_domains);
 }
 

@@ -26,6 +26,8 @@ class Check(support.Case):
                          f"{path}: ok: 0 kernel and 2 stream rules, 2 partitions, 0 warnings\n")
         document = support.load_json(self.command("check", "--json", path).stdout)
         self.assertEqual(document["files"][0]["partitions"], 2)
+        path = self.write("one.ini", "[policy]\nversion = 1\n[stream a]\nlocality_domain = 1\n")
+        self.assertIn(" 1 stream rules, 1 partition, ", self.command("check", path).stdout)
 
     def test_every_mistake_is_printed_with_its_place(self):
         path = self.write("p.ini", WRONG)
