@@ -25,7 +25,6 @@ enum {
 struct place_device {
     pthread_mutex_t mutex; /* held while the partitions are made, made use of to create, or go */
     int device;
-    _Atomic uint32_t retains; /* of the primary context by the program, as far as seen */
     _Atomic(CUcontext) primary;
     uint64_t said; /* partitions whose line is in the log, by index */
     struct place_partition partitions[PLACE_PLACES];

@@ -6,6 +6,7 @@
 #include "place/current.h"
 #include "place/device.h"
 #include "place/move.h"
+#include "place/own.h"
 #include "report/log.h"
 
 void (*place_ending)(int device);
@@ -19,6 +20,12 @@ static _Atomic(struct place_device *) devices[PLACE_DEVICE_LIMIT];
 /* How far a device's partitions are, so that place_device_active may have nothing left to do. */
 enum { NOTHING, REHEARSED, MADE };
 static _Atomic uint8_t settled[PLACE_DEVICE_LIMIT];
+
+/* Of the primary contexts by the program, as far as seen. */
+static _Atomic uint32_t retains[PLACE_DEVICE_LIMIT];
+
+/* The primary context was released, and the program's own green contexts are what keeps it. */
+static atomic_bool lingers[PLACE_DEVICE_LIMIT];
 
 /* The calling thread is in a call of the driver that it makes with a device's mutex held. Tools
  * that the driver calls back at such a time (profilers do work when a context is created) may use
@@ -96,17 +103,19 @@ void place_start(const struct policy *policy, unsigned fake_domains,
     for (int i = 0; i < PLACE_DEVICE_LIMIT; i++) {
         struct place_device *device = device_find(i);
         atomic_store(&settled[i], wanted ? NOTHING : MADE);
+        atomic_store(&retains[i], 0);
+        atomic_store(&lingers[i], false);
         if (!device)
             continue;
         /* A thread that no longer exists may hold it. */
         pthread_mutex_init(&device->mutex, NULL);
         place_device_empty(device);
         device->said = 0;
-        atomic_store(&device->retains, 0);
         /* The handles are the parent's. */
         for (unsigned j = 0; j < PLACE_PLACES; j++)
             device->partitions[j].green = NULL, device->partitions[j].probe = NULL;
     }
+    place_own_start();
     place_move_start();
 }
 
@@ -147,27 +156,46 @@ static void device_end(struct place_device *device)
 
 void place_device_retained(int number)
 {
-    struct place_device *device = wanted && !inside ? device_enter(number) : NULL;
-    if (device)
-        atomic_fetch_add(&device->retains, 1);
+    if (!wanted || inside || number < 0 || number >= PLACE_DEVICE_LIMIT)
+        return;
+    atomic_fetch_add(&retains[number], 1);
+    atomic_store(&lingers[number], false);
 }
 
 void place_device_releasing(int number)
 {
-    struct place_device *device = wanted && !inside ? device_find(number) : NULL;
-    if (!device)
+    struct place_device *device = device_find(number);
+    if (!wanted || inside || number < 0 || number >= PLACE_DEVICE_LIMIT)
         return;
-    uint32_t retains = atomic_load(&device->retains);
-    while (retains != 0 && !atomic_compare_exchange_weak(&device->retains, &retains, retains - 1))
+    uint32_t count = atomic_load(&retains[number]);
+    while (count != 0 && !atomic_compare_exchange_weak(&retains[number], &count, count - 1))
         ;
-    if (retains == 1)
+    if (count != 1 || !device)
+        return;
+    if (place_own_exist(number))
+        atomic_store(&lingers[number], true);
+    else
         device_end(device);
 }
 
 void place_device_resetting(int number)
 {
     struct place_device *device = wanted ? device_find(number) : NULL;
-    if (device)
+    if (device && !place_own_exist(number))
+        device_end(device);
+}
+
+void place_green_made(cuda_green_context green, int number)
+{
+    if (wanted && !inside)
+        place_own_made(green, number);
+}
+
+void place_green_going(cuda_green_context green)
+{
+    int number = wanted && !inside ? place_own_going(green) : -1;
+    struct place_device *device = device_find(number);
+    if (device && !place_own_exist(number) && atomic_exchange(&lingers[number], false))
         device_end(device);
 }
 

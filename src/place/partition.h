@@ -65,11 +65,16 @@ void place_device_active(int device, bool make);
 /*
  * The program gives up its hold on a primary context. Releases are counted against the retains seen
  * by place_device_retained: before the last one and before a reset the device's partitions are
- * destroyed, side streams first, so that the context ends as it would without us.
+ * destroyed, side streams first, so that the context ends as it would without us. It does not end
+ * while the program has green contexts of its own there (measured): then they stay, after the last
+ * release until the last of those goes.
  */
 void place_device_retained(int device);
 void place_device_releasing(int device);
 void place_device_resetting(int device);
+void place_green_made(cuda_green_context green, int device);
+void place_green_going(cuda_green_context green);
+
 /* A context is destroyed by name (cuCtxDestroy): not a primary one, so nothing of ours goes with
  * it, unless context is a green context's of ours. NULL: not known which. */
 void place_context_gone(CUcontext context);

@@ -4,6 +4,7 @@
 
 #include "decide/decide.h"
 #include "decide/device.h"
+#include "place/own.h"
 #include "place/partition.h"
 
 static void count(const struct preload_slot *slot)
@@ -142,7 +143,7 @@ static CUresult primary_context_reset(const struct preload_slot *slot, const voi
 
     (void)caller;
     count(slot);
-    if (exists(device)) {
+    if (exists(device) && !place_own_exist(device)) {
         const CUcontext context = primary_of(device);
 
         /* First what is on partitions, while it is known. */
@@ -171,6 +172,32 @@ static CUresult primary_context_release(const struct preload_slot *slot, const v
         active == 0)
         decide_context_gone(context);
     return result;
+}
+
+/* The program's own. Their streams are met one by one. */
+static CUresult green_context_create(const struct preload_slot *slot, const void *caller,
+                                     void **context, void *description, CUdevice device,
+                                     unsigned flags)
+{
+    CUresult (*real)(void **, void *, CUdevice, unsigned) = wrap_real(slot);
+    const CUresult result = real(context, description, device, flags);
+
+    (void)caller;
+    count(slot);
+    if (result == CUDA_SUCCESS)
+        place_green_made(*context, device);
+    return result;
+}
+
+static CUresult green_context_destroy(const struct preload_slot *slot, const void *caller,
+                                      void *context)
+{
+    CUresult (*real)(void *) = wrap_real(slot);
+
+    (void)caller;
+    count(slot);
+    place_green_going(context);
+    return real(context);
 }
 
 /* ---- attributes: what was asked of the driver about a function no longer holds ---- */

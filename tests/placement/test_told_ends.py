@@ -161,6 +161,31 @@ def launches_with_another_context_current_are_moved_within_their_own():
 
 
 @test
+def a_context_with_a_green_one_of_the_program_does_not_end():
+    """A reset and the last release are refused, and what is on partitions stays as well."""
+    launches = "launch s0 plain\nlaunch s1 to_side\nlaunch s0 to_main\n"
+    for end in ("reset 0", "release 0"):
+        ran = same(BEGIN + "stream s0 1\nstream s1 0\ngreen_stream s5 32\n" + launches + end + """
+            state 0
+            """ + launches + """
+            about s0
+            launch s5 plain
+            destroy s0
+            destroy s1
+            destroy s5
+            unload
+            unload_library
+            green_destroy
+            state 0
+            release 0
+            state 0
+            live
+            """ + BEGIN + "stream s0 1\nstream s1 0\n" + launches
+                   + "destroy s0\ndestroy s1\nunload\nunload_library\nrelease 0\nstate 0\nlive\n", POLICY)
+        equal([sms for _, sms in ran.launches], [SIDE, SIDE, 116] * 2 + [32] + [SIDE, SIDE, 116])
+
+
+@test
 def wrong_ends_end_nothing():
     ran = same(BEGIN + USE + """
         release 7

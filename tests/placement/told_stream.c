@@ -32,6 +32,17 @@ static int do_no_stream(const struct told_line *line)
     return (int)cuStreamCreate(NULL, CU_STREAM_NON_BLOCKING);
 }
 
+/* Of the program's own; the latest. */
+static void *own_green;
+
+/* green_destroy */
+static int do_green_destroy(const struct told_line *line)
+{
+    int (*destroy)(void *) = (int (*)(void *))told_symbol("cuGreenCtxDestroy");
+    (void)line;
+    return destroy == NULL ? -2 : destroy(own_green);
+}
+
 /* green_stream sN SMS: of a green context of the program's own */
 static int do_green_stream(const struct told_line *line)
 {
@@ -52,7 +63,7 @@ static int do_green_stream(const struct told_line *line)
         (int (*)(CUcontext *, void *))told_symbol("cuCtxFromGreenCtx");
     int (*stream)(CUstream *, void *, unsigned, int) =
         (int (*)(CUstream *, void *, unsigned, int))told_symbol("cuGreenCtxStreamCreate");
-    void *description = NULL, *green = NULL;
+    void *description = NULL;
     unsigned groups = 1;
     memset(&all, 0, sizeof all);
     if (resource == NULL || stream == NULL)
@@ -63,11 +74,11 @@ static int do_green_stream(const struct told_line *line)
     if (result == 0)
         result = describe(&description, &part, 1);
     if (result == 0)
-        result = create(&green, description, 0, 1);
+        result = create(&own_green, description, 0, 1);
     if (result == 0)
-        result = context(&told_contexts[TOLD_PLACES - 1], green);
+        result = context(&told_contexts[TOLD_PLACES - 1], own_green);
     return result != 0 ? result
-                       : stream(&told_streams[told_place(told_word(line, 1))], green,
+                       : stream(&told_streams[told_place(told_word(line, 1))], own_green,
                                 CU_STREAM_NON_BLOCKING, 0);
 }
 
@@ -277,6 +288,7 @@ int told_do_stream(const struct told_line *line)
         {"runtime_stream", do_runtime_stream},
         {"no_stream", do_no_stream},
         {"green_stream", do_green_stream},
+        {"green_destroy", do_green_destroy},
         {"destroy", do_destroy},
         {"about", do_about},
         {"ask_nothing", do_ask_nothing},

@@ -103,18 +103,28 @@ CUstream covered_stream(void)
     return stream;
 }
 
-void *green_context(void)
+void *green_description(void)
 {
-#if CUDA_VERSION >= 12050
+#if CUDA_VERSION >= 12040
     CUdevResource all, group;
     CUdevResourceDesc description;
-    CUgreenCtx context;
     unsigned groups = 1;
 
     CHECK(RAW(cuDeviceGetDevResource)(0, &all, CU_DEV_RESOURCE_TYPE_SM));
     CHECK(RAW(cuDevSmResourceSplitByCount)(&group, &groups, &all, NULL, 0, 16));
     CHECK(RAW(cuDevResourceGenerateDesc)(&description, &group, 1));
-    CHECK(RAW(cuGreenCtxCreate)(&context, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    return description;
+#else
+    return NULL;
+#endif
+}
+
+void *green_context(void)
+{
+#if CUDA_VERSION >= 12040
+    CUgreenCtx context;
+
+    CHECK(RAW(cuGreenCtxCreate)(&context, green_description(), 0, CU_GREEN_CTX_DEFAULT_STREAM));
     return context;
 #else
     return NULL;
@@ -123,7 +133,7 @@ void *green_context(void)
 
 void green_context_end(void *context)
 {
-#if CUDA_VERSION >= 12050
+#if CUDA_VERSION >= 12040
     CHECK(RAW(cuGreenCtxDestroy)(context));
 #else
     (void)context;

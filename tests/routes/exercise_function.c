@@ -5,10 +5,10 @@
 exercise_function exercise_module_get_function, exercise_library_get_kernel,
     exercise_kernel_get_function, exercise_module_unload, exercise_library_unload,
     exercise_context_destroy, exercise_primary_context_retain, exercise_primary_context_reset,
-    exercise_primary_context_release, exercise_function_set_attribute,
-    exercise_kernel_set_attribute, exercise_function_set_cache_config,
-    exercise_kernel_set_cache_config, exercise_function_set_shared_memory_config,
-    exercise_context_set_cache_config;
+    exercise_primary_context_release, exercise_green_context_create, exercise_green_context_destroy,
+    exercise_function_set_attribute, exercise_kernel_set_attribute,
+    exercise_function_set_cache_config, exercise_kernel_set_cache_config,
+    exercise_function_set_shared_memory_config, exercise_context_set_cache_config;
 
 static const char *result_problem(CUresult result)
 {
@@ -95,6 +95,26 @@ const char *exercise_primary_context_release(const struct row *row, void *functi
 
     (void)row;
     return result_problem(release(0));
+}
+
+const char *exercise_green_context_create(const struct row *row, void *function)
+{
+    CUresult (*create)(void **, void *, CUdevice, unsigned) = function;
+    void *context = NULL;
+    const CUresult result = create(&context, green_description(), 0, 1);
+
+    (void)row;
+    if (result == CUDA_SUCCESS)
+        green_context_end(context);
+    return result_problem(result);
+}
+
+const char *exercise_green_context_destroy(const struct row *row, void *function)
+{
+    CUresult (*destroy)(void *) = function;
+
+    (void)row;
+    return result_problem(destroy(green_context()));
 }
 
 const char *exercise_function_set_attribute(const struct row *row, void *function)

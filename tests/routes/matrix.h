@@ -96,8 +96,9 @@ void fixture_make(void);
 CUstream covered_stream(void);
 CUgraphNode covered_node(void);
 
-/* A green context of 16 SMs; NULL with headers before 12.5, whose driver has no streams of one.
- * While there is one, the driver resets no primary context: green_context_end. */
+/* A green context of 16 SMs, and what one is made of; NULL with headers before 12.4, whose driver
+ * has none. While there is one, the driver resets no primary context: green_context_end. */
+void *green_description(void);
 void *green_context(void);
 void green_context_end(void *context);
 
