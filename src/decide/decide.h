@@ -231,7 +231,7 @@ void decide_launch_remember(const struct decide_launch *launch, struct decide_ve
 static inline void decide_launch_accepted(const struct decide_launch *launch,
                                           struct decide_verdict *verdict)
 {
-    if (verdict->change && verdict->internal.remember)
+    if (verdict->internal.remember)
         decide_launch_remember(launch, verdict);
 }
 

@@ -152,7 +152,11 @@ static void settle(struct decide_case *at, struct decide_verdict *verdict, bool 
     const struct decide_cell *cell =
         decide_kernel_cell(at->variant, at->resolution, &at->results, at->from_stream, at->detail);
     verdict->cell = cell->number;
-    if (verdict->change)
+    if (!verdict->change)
+        verdict->output_index[0] = -1;
+    /* Also of a launch that stays as it is: that it fits its stream's partition is worth knowing.
+     */
+    if (verdict->change || at->shapes[DECIDE_SHAPE_OF_PLACE])
         remember(at, cell, verdict);
 }
 
@@ -181,6 +185,7 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     /* An array that is not there is for the driver to complain about. */
     bool broken = launch->config->numAttrs && !launch->config->attrs;
     verdict->change = false;
+    verdict->internal.remember = false;
     verdict->cell = 0;
     if (!known.variant)
         return;
@@ -287,6 +292,7 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     uint64_t control = __atomic_load_n(&report_control_now()->whole, __ATOMIC_RELAXED);
     const struct decide_function *entry =
         handle_map_guess(&decide_functions, (uintptr_t)launch->function);
+    verdict->internal.remember = false;
     if (__builtin_expect(!entry || control != report_control_expected ||
                              (uint8_t)control != POLICY_MODE_ENFORCE ||
                              decide_recipe_condition(launch, false) != 0,

@@ -110,6 +110,8 @@ static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
     decide_launch(&call->launch, &verdict);
     if (!verdict.change) {
         result = call_original(call);
+        if (result == CUDA_SUCCESS)
+            decide_launch_accepted(&call->launch, &verdict);
     } else {
         result = verdict.move.partition != NULL ? call_moved(call, &verdict, &made)
                                                 : call_changed(call, &verdict);

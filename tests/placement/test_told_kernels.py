@@ -153,6 +153,27 @@ def captured_launches_stay_without_graph_nodes():
 
 
 @test
+def a_cluster_that_was_launched_on_the_stream_s_partition_may_be_captured_there():
+    policy = PARTITIONS + """
+        [stream first]
+        index = 0
+        partition = main
+        graph_nodes = yes
+        """
+    captured = """
+        begin s0
+        launch s0 plain cluster=2
+        end s0 g0
+        instantiate x0 g0
+        replay x0 s0
+        executable_destroy x0
+        graph_destroy g0
+        """
+    equal(launches(captured, policy).replayed, [("plain", WHOLE)])
+    equal(launches("launch s0 plain cluster=2\n" + captured, policy).replayed, [("plain", MAIN)])
+
+
+@test
 def launches_that_others_may_overlap_stay():
     """Programmatic serialization that is allowed, events of a completed launch; 0 is none of it."""
     ran = launches("""

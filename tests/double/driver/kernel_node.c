@@ -335,10 +335,10 @@ CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode sr
     if (result == CUDA_SUCCESS &&
         (!object_is(OBJECT_NODE, src) || src->type != CU_GRAPH_NODE_TYPE_KERNEL))
         result = CUDA_ERROR_INVALID_VALUE;
-    /* Assumed: refused as when one attribute is set. */
-    struct attribute_set before = dst->kernel.attributes;
     if (result == CUDA_SUCCESS) {
+        struct attribute_set before = dst->kernel.attributes;
         dst->kernel.attributes = src->kernel.attributes;
+        /* Assumed: refused as when one attribute is set. */
         result = kernel_node_check(&dst->kernel);
         if (result != CUDA_SUCCESS)
             dst->kernel.attributes = before;
