@@ -262,9 +262,14 @@ static enum report_reason leave_unless_safe(struct decide_case *at, bool graph_n
     if (reason == REPORT_REASON_NONE)
         return REPORT_REASON_NONE;
     at->shapes[DECIDE_SHAPE_OF_PLACE] = NULL;
+    uint32_t removed = at->removed;
+    /* It permits the launch to begin earlier, on which no program can rely. */
+    at->removed |= at->present & 1u << CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     /* What cannot be moved stays where it is. */
-    if (has_unmovable(at) || check_stream(at, stream->device, false) != REPORT_REASON_NONE)
+    if (has_unmovable(at) || check_stream(at, stream->device, false) != REPORT_REASON_NONE) {
+        at->removed = removed;
         return REPORT_REASON_NONE;
+    }
     at->move = place_partition_find(stream->device, PLACE_WHOLE_DEVICE);
     return reason;
 }

@@ -279,6 +279,20 @@ def a_stream_of_the_program_s_own_green_context_is_left_alone():
 
 
 @test
+def launches_that_may_begin_early_leave_their_stream_s_partition_too():
+    for attribute in ("", "serialization=0", "serialization=1"):
+        for launch, reason in (("plain grid=600 cooperative=1", "cooperative capacity"),
+                               ("plain grid=600", "would not be co-resident")):
+            ran = same(BEGIN + f"stream s0 1\nlaunch s0 {launch} {attribute}\ndestroy s0\n" + END, on_streams())
+            equal(ran.launches, [("plain", WHOLE)])
+            equal(ran.fates("plain"), [("refused", reason)])
+        ran = same(BEGIN + f"stream s0 1\nlaunch s0 wide grid=16 {attribute}\ndestroy s0\n" + END,
+                   on_streams().replace("= 16", "= 16\ncoscheduled_sm_count = 2\nbackfill = yes"))
+        equal(ran.launches, [("wide", WHOLE)])
+        equal(ran.fates("wide"), [("refused", "no cluster fits")])
+
+
+@test
 def a_stream_that_cannot_be_made_on_its_partition_is_made_as_asked():
     for code in ("1", "2", "801", "900", "999"):
         ran = same(FIVE, on_streams(), RECORDING_DRIVER_FAIL=f"cuGreenCtxStreamCreate:4={code}")
