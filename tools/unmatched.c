@@ -161,8 +161,18 @@ static bool closest_named(const struct policy_rule *rule, const struct results *
     return found;
 }
 
-static void explain_named(const struct results_kernel *kernel, const struct match_verdict *verdict,
-                          char *reason, size_t size)
+static bool sets_something(const struct policy_rule *rule)
+{
+    for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+        if (rule->settings[setting].action != POLICY_ACTION_ABSENT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void explain_named(const struct policy_rule *rule, const struct results_kernel *kernel,
+                          const struct match_verdict *verdict, char *reason, size_t size)
 {
     switch (verdict->answer) {
     case MATCH_NO:
@@ -174,8 +184,8 @@ static void explain_named(const struct results_kernel *kernel, const struct matc
                  verdict->detail);
         return;
     case MATCH_YES:
-        snprintf(reason, size, "it matches %s, but earlier rules decided all that it sets",
-                 kernel->name);
+        snprintf(reason, size, "it matches %s, but %s", kernel->name,
+                 sets_something(rule) ? "earlier rules decided all that it sets" : "sets nothing");
         return;
     }
 }
@@ -187,7 +197,7 @@ static void explain_kernel_rule(const struct policy_rule *rule, const struct res
     size_t kernel = 0;
 
     if (closest_named(rule, results, &verdict, &kernel)) {
-        explain_named(&results->kernels[kernel], &verdict, unmatched->reason,
+        explain_named(rule, &results->kernels[kernel], &verdict, unmatched->reason,
                       sizeof unmatched->reason);
         return;
     }

@@ -295,6 +295,13 @@ size_t decide_shapes_count(void)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
+static bool some_context_is_current(void)
+{
+    CUcontext context = NULL;
+    return !cuda_driver.cuCtxGetCurrent || cuda_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+           context;
+}
+
 /* The shape with its facts, asked now when it is new. */
 static struct decide_shape *look_up(const struct decide_cluster_question *question,
                                     struct facts *facts, uint32_t *use)
@@ -305,6 +312,8 @@ static struct decide_shape *look_up(const struct decide_cluster_question *questi
         memset(facts, 0, sizeof *facts);
         bool unasked = question->in_graph && question->purpose != DECIDE_SHAPE_PLACED;
         facts->reason = unasked ? REPORT_REASON_CAPTURE_UNPROVEN : ask_function(question, facts);
+        /* Without a current context there is no function of a kernel; later there may be one. */
+        unasked |= facts->reason == REPORT_REASON_FUNCTION_UNKNOWN && !some_context_is_current();
         return unasked ? NULL : keep(question, &key, facts, use);
     }
     facts->reason = atomic_load_explicit(&shape->reason, memory_order_acquire);

@@ -156,12 +156,8 @@ static bool make_all(struct made *made, unsigned *sms, const struct place_device
             make_granted(&made[i], split, i, create);
         refused |= place_refused_by_capture(made[i].result);
     }
-    if (split && split->fake) {
+    if (split && split->fake)
         report_fact("partitions", "fake_locality_domains", "%u", split->domains);
-        report_log_once(REPORT_LOG_WARN,
-                        "%u locality domains are pretended: they are equal parts of each device",
-                        split->domains);
-    }
     *sms = split ? split->sms : 0;
     place_split_free(split);
     for (size_t i = 0; i < count && refused; i++)

@@ -364,6 +364,12 @@ priority = -1
         lines = self.lines("name = f", kernel("f", 1))
         self.assertIn("it matches f, but earlier rules decided all that it sets", lines[0])
 
+    def test_a_rule_that_sets_nothing_is_told(self):
+        policy = self.write("p.ini", "[policy]\nversion = 1\n[kernel k]\nname = f\n")
+        path = self.write_report("a.json", rules=[rule("k", line=3)], kernels=[kernel("f", 1)])
+        self.assertIn("it matches f, but sets nothing",
+                      self.command("report", "-p", policy, path).stdout)
+
     def test_without_kernels_there_is_nothing_to_match(self):
         self.assertIn("no kernel was launched", self.lines("name = f")[0])
 

@@ -174,6 +174,18 @@ def a_cluster_that_was_launched_on_the_stream_s_partition_may_be_captured_there(
 
 
 @test
+def a_kernel_that_was_first_launched_without_a_context_is_moved_later():
+    ran = launches("""
+        launch s0 to_side handle=kernel
+        current none
+        launch s0 fresh handle=kernel
+        current c0
+        launch s0 fresh handle=kernel
+        """.replace("fresh", "to_main"))
+    equal(where(ran)[-1], MAIN)
+
+
+@test
 def launches_that_others_may_overlap_stay():
     """Programmatic serialization that is allowed, events of a completed launch; 0 is none of it."""
     ran = launches("""
