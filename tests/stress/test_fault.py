@@ -151,7 +151,7 @@ def all_of(function, cases):
         found = pool.map(called, [function] * len(cases), cases, chunksize=8)
         wrong = [text for text in found if text]
     print(f"# {len(cases)} runs, {len(wrong)} of them wrong", flush=True)
-    expect(not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:4 if not LONG else 40]))
+    expect(not wrong, f"{len(wrong)} of {len(cases)}:\n" + "\n".join(wrong[:400 if LONG else 4]))
 
 
 def symbols_of_names():
