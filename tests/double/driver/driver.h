@@ -274,6 +274,8 @@ CUresult memory_global(struct image *image, const char *name, CUdeviceptr *point
 
 /* False when the handle is neither. Needs no lock. */
 bool launchable_of(CUfunction handle, struct launchable *launchable);
+/* False once its module, library or context is gone. */
+bool launchable_lives(const struct launchable *launchable);
 CUcontext launchable_context(const struct launchable *launchable);
 int launchable_attribute(const struct launchable *launchable, int device, int attribute);
 bool function_attribute_settable(int attribute);

@@ -18,6 +18,15 @@ bool launchable_of(CUfunction handle, struct launchable *launchable)
     return true;
 }
 
+bool launchable_lives(const struct launchable *launchable)
+{
+    if (launchable->function == NULL)
+        return object_is(OBJECT_KERNEL, launchable->kernel) &&
+               launchable->kernel->code == launchable->code;
+    return object_is(OBJECT_FUNCTION, launchable->function) &&
+           launchable->function->code == launchable->code;
+}
+
 CUcontext launchable_context(const struct launchable *launchable)
 {
     return launchable->function == NULL ? NULL : launchable->function->context;

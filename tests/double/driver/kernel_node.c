@@ -90,13 +90,16 @@ static struct launch node_launch(const struct kernel_node *kernel)
     return launch;
 }
 
-/* A cooperative grid is not measured against the SMs: see kernel_node_hangs. */
+/* Assumed: the error for a kernel that is gone.
+ * A cooperative grid is not measured against the SMs: see kernel_node_hangs. */
 CUresult kernel_node_check(const struct kernel_node *kernel)
 {
     struct attribute_set attributes = kernel->attributes;
     struct launch launch = node_launch(kernel);
     if (!context_is(kernel->context))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (!launchable_lives(&kernel->what))
+        return CUDA_ERROR_INVALID_HANDLE;
     attribute_remove(&attributes, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
     return launch_check(&launch, kernel->context, &attributes, NULL);
 }
@@ -104,7 +107,7 @@ CUresult kernel_node_check(const struct kernel_node *kernel)
 bool kernel_node_hangs(const struct kernel_node *kernel)
 {
     struct launch launch = node_launch(kernel);
-    return context_is(kernel->context) &&
+    return context_is(kernel->context) && launchable_lives(&kernel->what) &&
            launch_check(&launch, kernel->context, &kernel->attributes, NULL) ==
                CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
