@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_TOOLS_AB_EXECUTE_H
+#define CUDAPOLICY_TOOLS_AB_EXECUTE_H
+
+/*
+ * Makes the runs of an experiment, block by block, until the analysis says that nothing more is to
+ * be learned, the plan ends or the user ends it. Shared by ab and tune.
+ */
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "analysis.h"
+#include "experiment.h"
+#include "trial.h"
+
+struct ab_execution {
+    struct ab_trial_options trial;
+    double time_limit_factor; /* of the baseline's median, when trial.time_limit is 0 (3) */
+    const char *journal;      /* file to which every run is appended when it is over; NULL: none */
+    bool quiet;               /* no progress */
+    const char *label;        /* before the progress, e.g. "search: "; "" */
+};
+
+/* The journal: the experiment on its first line, then a run a line. A line cut short by a crash is
+ * dropped. False with a message on stderr; with resume, when it is about another command, other
+ * arms (their files' SHA-256), metrics or seed. */
+bool ab_journal_begin(const struct ab_experiment *experiment, const char *path);
+bool ab_journal_resume(struct ab_experiment *experiment, const char *path);
+
+/* Makes the runs that are missing. False when the experiment cannot go on: the reason was printed
+ * (the first run of the baseline failed, a metric never matched, an arm does not load). What was
+ * run stays in the experiment either way. */
+bool ab_execute(struct ab_experiment *experiment, const struct ab_execution *execution);
+
+#endif
