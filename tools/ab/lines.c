@@ -91,14 +91,15 @@ static void append(struct ab_lines *lines, const char *text, size_t length)
     }
     if (lines->length + length + 1 > lines->capacity) {
         size_t capacity = lines->capacity * 2 + length + 256;
+        char *larger;
 
         if (capacity > lines->limit + 1) {
             capacity = lines->limit + 1;
         }
-        lines->line = realloc(lines->line, capacity);
-        if (lines->line == NULL) {
-            memory_allocate(SIZE_MAX, 1);
-        }
+        larger = memory_allocate(capacity, 1);
+        memcpy(larger, lines->line == NULL ? "" : lines->line, lines->length);
+        free(lines->line);
+        lines->line = larger;
         lines->capacity = capacity;
     }
     memcpy(lines->line + lines->length, text, length);
