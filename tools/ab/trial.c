@@ -197,7 +197,8 @@ static void show_file(const char *path)
 static void finish(struct trial *trial)
 {
     static const char *const hooks[] = {"prepare", "check", "cleanup"};
-    bool failed = trial->run->outcome != AB_OK && trial->run->outcome != AB_INTERRUPTED;
+    /* Also where a metric that does not decide is missing. */
+    bool failed = trial->run->outcome != AB_INTERRUPTED && trial->run->message != NULL;
 
     if (trial->options->show_output) {
         show_file(trial->output);
