@@ -433,9 +433,10 @@ static void say_no_steps(const struct ab_metric *metric, const struct ab_steps *
             most = process->samples[changes - 1].count;
         }
     }
-    if (steps->process_count == 0) {
-        snprintf(error, size, "no process of the run has counters: none launched a kernel%s%s",
-                 steps->problem[0] != '\0' ? ", or: " : "", steps->problem);
+    if (changes == 0 && steps->problem[0] != '\0') {
+        snprintf(error, size, "counters that cannot be read: %s", steps->problem);
+    } else if (steps->process_count == 0) {
+        snprintf(error, size, "no process of the run has counters: none launched a kernel");
     } else if (changes == 0) {
         snprintf(error, size, "none of the %zu processes with counters launched %s%s",
                  steps->process_count, what, kernel);

@@ -17,7 +17,7 @@ enum {
     /* New files are looked for at every so many readings. */
     SCAN_EVERY = 4,
     /* Samples of a process that are kept; then every other one is dropped. */
-    SAMPLE_LIMIT = 16384,
+    SAMPLE_LIMIT = 16384, /* even */
     PROCESS_LIMIT = 4096,
     PROBLEM_SIZE = sizeof((struct ab_steps *)0)->problem,
 };
@@ -130,6 +130,7 @@ static void scan(struct ab_steps *steps)
 
 /* ---- Samples -------------------------------------------------------------------------------- */
 
+/* The last one stays too, to be replaced: see add_sample. */
 static void drop_every_other(struct ab_step_process *process)
 {
     size_t kept = 0;
@@ -137,16 +138,17 @@ static void drop_every_other(struct ab_step_process *process)
     for (size_t i = 0; i < process->sample_count; i += 2) {
         process->samples[kept++] = process->samples[i];
     }
+    process->samples[kept++] = process->samples[process->sample_count - 1];
     process->sample_count = kept;
-    process->stride *= 2;
     process->age = process->stride;
+    process->stride *= 2;
 }
 
 /* With a stride, the last sample is replaced until it is so many changes away from the one before:
  * the newest count is always there. */
 static void add_sample(struct ab_step_process *process, int64_t time, int64_t count)
 {
-    if (process->sample_count == SAMPLE_LIMIT) {
+    if (process->sample_count == SAMPLE_LIMIT && process->age >= process->stride) {
         drop_every_other(process);
     }
     if (process->age >= process->stride || process->sample_count == 0) {
