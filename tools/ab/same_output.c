@@ -296,9 +296,10 @@ static enum ab_same compare_bytes(int reference, int descriptor, char *error, si
         return AB_DIFFERENT;
     }
     if (was_length != is_length) {
-        snprintf(error, size, "%s: the file ends after %" PRIu64 " bytes",
-                 is_length < was_length ? "shorter than in the baseline"
-                                        : "longer than in the baseline, where",
+        snprintf(error, size,
+                 is_length < was_length
+                     ? "shorter than in the baseline: the file ends after %" PRIu64 " bytes"
+                     : "longer than in the baseline, where the file ends after %" PRIu64 " bytes",
                  offset);
         return AB_DIFFERENT;
     }
