@@ -8,7 +8,7 @@
 
 static const struct command *const commands[] = {
     &command_run,    &command_check, &command_explain, &command_record,
-    &command_report, &command_show,  &command_ab,
+    &command_report, &command_show,  &command_ab,    &command_tune,
 };
 enum {
     COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]),
@@ -35,7 +35,8 @@ static int print_help(void)
          "  cudapolicy check p.ini                     is the policy right?\n"
          "  cudapolicy run -p p.ini -- ./app           run it under the policy\n"
          "  cudapolicy explain -p p.ini --kernel NAME  what would happen to this kernel?\n"
-         "  cudapolicy ab none p.ini -- ./app          does it help?");
+         "  cudapolicy ab none p.ini -- ./app          does it help?\n"
+         "  cudapolicy tune -p p.ini -- ./app          which settings help most?");
     return command_finish(COMMAND_SUCCESS);
 }
 
