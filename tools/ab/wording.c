@@ -224,9 +224,9 @@ int ab_ratio_decimals(double ratio, double low, double high, int least)
     double width = high - low;
 
     if (isfinite(width) && width > 0) {
-        int two_figures = 1 - (int)floor(log10(width));
+        int figures = 1 - (int)floor(log10(2 * width));
 
-        decimals = two_figures > decimals ? two_figures : decimals;
+        decimals = figures > decimals ? figures : decimals;
     }
     if (isfinite(ratio) && ratio > 0) {
         int figures = least - (int)floor(log10(ratio));
