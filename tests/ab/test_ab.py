@@ -423,10 +423,12 @@ class Interruption(Experiment):
         self.assertRegex(result.stderr, r"--resume \S+ goes on with this experiment")
 
     def test_the_second_signal_kills_at_once(self):
-        self.script("[ $calls = 6 ] && {", "trap 'kill -INT $PPID' TERM", "kill -INT $PPID",
-                    "while :; do sleep 1000 & wait $!; done", "}", "echo time 1")
+        # After the first one it had five seconds.
+        self.script("[ $calls = 6 ] && {", "trap 'kill -INT $PPID; sleep 3; touch survived' TERM",
+                    "kill -INT $PPID", "while :; do sleep 1000 & wait $!; done", "}", "echo time 1")
         self.few(blocks=3)
         self.assertEqual(len(self.runs()), 5)
+        self.assertFalse(os.path.exists(self.path("survived")))
 
     def test_resume_makes_the_runs_of_an_uninterrupted_experiment(self):
         self.script("echo time 1")
