@@ -260,6 +260,13 @@ class Environment(Experiment):
         self.few()
         self.assertEqual(os.path.getsize(self.path("input")), 0)
 
+    def test_the_time_of_a_step_is_read_while_a_run_goes_on(self):
+        self.script('"$PROGRAM" launch setup 10 4 launch step 300000 4')
+        self.few("--warm-up", "0", "--step-kernel", "st*p", arms=["observe", "p.ini"], metric=[])
+        for run in self.runs():
+            self.assertGreater(run["values"]["step"]["value"], 0)
+            self.assertLess(run["values"]["step"]["value"], run["seconds"] / 1000)
+
     def test_ranks_that_a_launcher_starts_are_collected(self):
         self.script('for rank in 0 1 2; do', '  RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=3 "$PROGRAM" '
                     'launch kernel 5 4 & done', "wait", "echo time 1")
