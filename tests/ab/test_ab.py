@@ -6,7 +6,9 @@ import json
 import os
 import re
 import signal
+import sys
 
+sys.path.insert(0, os.path.join(os.environ["CUDAPOLICY_TEST_SOURCE"], "tests", "command"))
 import support
 from support import LIBRARY
 
