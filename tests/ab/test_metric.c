@@ -360,7 +360,7 @@ static void of_stationary_values_most_are_kept(void **state)
         }
         cut += ab_warm_up_find(values, 200);
     }
-    assert_in_range(cut, 0, 200 * 200 / 10);
+    assert_in_range(cut, 0, 200 * 200 / 50);
     gsl_rng_free(random);
 }
 
