@@ -324,6 +324,23 @@ static void probabilities_are_never_nought(void **state)
     assert_string_equal(ab_probability(&text, NAN), "-");
 }
 
+static void values_of_an_arm_are_those_of_its_runs_that_count(void **state)
+{
+    static const struct {
+        unsigned arm;
+        size_t count; /* of 22 runs, two of them warm-up */
+    } cases[] = {{EXAMPLE_FAST, 20}, {EXAMPLE_NONE, 19}, {EXAMPLE_BROKEN, 13}};
+    struct example *example = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t count;
+        double *values = ab_arm_values(&example->experiment, cases[i].arm, 0, &count);
+
+        free(values);
+        assert_int_equal(count, cases[i].count);
+    }
+}
+
 static void what_is_a_time_is_known_by_unit_source_or_name(void **state)
 {
     char time[] = "Step_Time", loss[] = "loss", seconds[] = "s", none[] = "", mega[] = "MB";
@@ -727,6 +744,7 @@ int main(void)
         cmocka_unit_test(times_are_scaled_and_other_units_are_not),
         cmocka_unit_test(an_interval_that_excludes_1_never_reads_as_1),
         cmocka_unit_test(probabilities_are_never_nought),
+        WITH_EXAMPLE(values_of_an_arm_are_those_of_its_runs_that_count),
         cmocka_unit_test(what_is_a_time_is_known_by_unit_source_or_name),
         WITH_EXAMPLE(the_table_has_every_arm_and_what_goes_with_it),
         WITH_EXAMPLE(where_there_is_no_number_there_is_a_dash_and_the_reason),
