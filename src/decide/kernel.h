@@ -93,6 +93,7 @@ struct decide_variant {
     struct decide_plan *plan;
     const char *library; /* interned; NULL: not known */
     bool any_library;    /* no rule asks about the library: this variant serves all callers */
+    bool merges, places; /* of the kernel's rule set: its streams have to be looked at */
     uint32_t number;     /* of the kernel in the report */
     _Atomic uint32_t
         refused; /* 1 << enum policy_setting: the driver refused it, do not try again */
@@ -111,6 +112,7 @@ struct decide_variant {
 };
 
 struct decide_kernel {
+    const struct decide_rule_set *set; /* whose rules are the candidates */
     uint64_t hash;
     char *mangled; /* NULL: the kernel of all functions whose name is not known */
     bool by_library;
@@ -123,9 +125,15 @@ struct decide_kernel {
 /* Forgets all kernels; those who hold one keep it. No other thread may exist. */
 void decide_kernel_start(void);
 
-/* The kernel of a name, made at first sight; NULL name: that of the nameless. NULL when memory is
- * short. Locks, allocates, demangles. */
+/* The kernel of a name under the rules in force, made at first sight; NULL name: that of the
+ * nameless. NULL when memory is short. Locks, allocates, demangles. */
 struct decide_kernel *decide_kernel_of(const char *mangled);
+
+/* Whether the rules that decided about it are no longer in force. */
+static inline bool decide_variant_is_old(const struct decide_variant *variant)
+{
+    return variant->kernel->set != decide_rule_set_now();
+}
 
 /* The kernel for a caller's library, made (and entered in the report) at first sight. NULL when
  * memory is short. Locks at first sight only. */

@@ -15,6 +15,11 @@
 #include "decide/stream_settings.h"
 #include "report/log.h"
 
+static bool rules_exist(void)
+{
+    return decide_rule_set_now()->rule_count != 0;
+}
+
 static uint32_t bit(unsigned setting)
 {
     return 1u << setting;
@@ -223,21 +228,25 @@ static void decide_again(CUgraphNode node, const struct cuda_kernel_node_params 
 {
     struct decision decision;
     struct decide_node_values now, program;
-    bool cooperative = false;
-    memset(&now, 0, sizeof now);
-    if (decide_rules_count() || facts->injection.settings) {
-        decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
-        cooperative = decide_node_is_cooperative(node);
-    }
-    program = now;
-    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
-        if (!(facts->injection.settings & DECIDE_NODE_SETTINGS & bit(setting)))
-            continue;
-        program.of[setting] = facts->injection.program[setting];
-        program.present |= (uint16_t)bit(setting);
-    }
-    decide(&decision, decide_nodes_graph_of(node), parameters, facts->library, cooperative,
-           &program);
+    const struct decide_rule_set *rules;
+    do { /* what is read depends on the rules */
+        bool cooperative = false;
+        rules = decide_rule_set_now();
+        memset(&now, 0, sizeof now);
+        if (rules_exist() || facts->injection.settings) {
+            decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
+            cooperative = decide_node_is_cooperative(node);
+        }
+        program = now;
+        for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+            if (!(facts->injection.settings & DECIDE_NODE_SETTINGS & bit(setting)))
+                continue;
+            program.of[setting] = facts->injection.program[setting];
+            program.present |= (uint16_t)bit(setting);
+        }
+        decide(&decision, decide_nodes_graph_of(node), parameters, facts->library, cooperative,
+               &program);
+    } while (rules != decide_rule_set_now());
     make_so(node, &decision, &now, &program, &facts->injection);
     settle_place(node, parameters, &decision, &facts->injection);
     facts->cell = decision.verdict.cell;
@@ -283,8 +292,7 @@ static void attributes_touched(CUgraphNode node, struct decide_node_facts *facts
 {
     struct cuda_kernel_node_params parameters;
     memset(&parameters, 0, sizeof parameters);
-    if ((decide_rules_count() || facts->injection.settings) &&
-        cuda_driver.cuGraphKernelNodeGetParams &&
+    if ((rules_exist() || facts->injection.settings) && cuda_driver.cuGraphKernelNodeGetParams &&
         cuda_driver.cuGraphKernelNodeGetParams(node, &parameters) == CUDA_SUCCESS) {
         decide_node_told(node, &parameters); /* rules are about what the program has */
         decide_again(node, &parameters, facts);

@@ -491,10 +491,12 @@ static __attribute__((noinline)) void launch_watched(const struct decide_recipe 
         decide_launch_in_full(launch, verdict);
 }
 
-static bool stream_owns(const struct decide_launch *launch, uint32_t attributes)
+static bool stream_owns(const struct decide_variant *variant, const struct decide_launch *launch,
+                        uint32_t attributes)
 {
-    const struct decide_stream *stream = decide_stream_find(
-        launch->config->hStream, launch->per_thread_default, decide_launch_library(launch));
+    const struct decide_stream *stream =
+        decide_stream_find_by(variant->kernel->set, launch->config->hStream,
+                              launch->per_thread_default, decide_launch_library(launch));
     return (decide_stream_own(stream) & attributes) != 0;
 }
 
@@ -505,7 +507,7 @@ static __attribute__((noinline)) void launch_carefully(const struct decide_recip
                                                        struct decide_verdict *verdict)
 {
     enum way way = way_of(recipe, launch->config);
-    if ((recipe->stream_keeps && stream_owns(launch, recipe->stream_keeps)) ||
+    if ((recipe->stream_keeps && stream_owns(variant, launch, recipe->stream_keeps)) ||
         (recipe->cluster && !take_shape(recipe, variant, serial, launch, verdict)))
         way = WAY_FULL;
     if (way == WAY_OTHERS && launch->config->numAttrs == 0 && recipe->set) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "decide/start.h"
+#include "decide/decide.h"
 
 #include "decide/cluster.h"
-#include "decide/decide.h"
 #include "decide/device.h"
 #include "decide/function.h"
 #include "decide/graph.h"
@@ -10,12 +9,11 @@
 #include "decide/launch_stream.h"
 #include "decide/node_place.h"
 #include "decide/recipe.h"
+#include "decide/reload.h"
+#include "decide/rule_set.h"
 #include "decide/rules.h"
 #include "decide/setting.h"
 #include "decide/stream.h"
-#include "decide/stream_rules.h"
-
-struct decide_start_state decide_start_state;
 
 const char *(*decide_library_of)(const void *caller);
 
@@ -39,13 +37,12 @@ void decide_start(const struct policy *policy, const struct decide_process *proc
     decide_resolve_start();
     decide_recipe_start();
     decide_launch_stream_start();
-    if (!decide_rules_start(policy, process))
-        report_note("error", "kernel rules are not applied: out of memory");
-    decide_stream_start(policy, process, mode);
+    decide_rules_start();
+    decide_stream_start();
+    decide_rule_set_start(policy, process, mode);
     decide_graph_start();
     place_ending = ending;
-    decide_start_state.merges = decide_stream_merges_exist();
-    decide_start_state.places = decide_stream_needs.partitions;
+    decide_reload_start();
 }
 
 void decide_context_gone(CUcontext context)

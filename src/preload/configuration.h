@@ -12,8 +12,9 @@
 #include "report/log.h"
 
 struct preload_configuration {
-    const char *policy_path; /* CUDAPOLICY_FILE; NULL: none */
-    bool mode_given;         /* CUDAPOLICY_MODE */
+    const char *policy_path;    /* CUDAPOLICY_FILE; NULL: none */
+    char reload_path[PATH_MAX]; /* the same, absolute: programs change their folder; "": none */
+    bool mode_given;            /* CUDAPOLICY_MODE */
     enum policy_mode mode;
     bool strict; /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
@@ -41,6 +42,10 @@ void preload_configuration_in_child(struct preload_configuration *configuration)
 /* Enters what is known without CUDA in the report: policy, rank, job, environment. */
 void preload_configuration_facts(const struct preload_configuration *configuration,
                                  const struct policy *policy);
+
+/* Those of them that are about the policy. */
+void preload_configuration_policy_facts(const struct preload_configuration *configuration,
+                                        const struct policy *policy);
 
 /* The facts that need CUDA are to be gathered again (facts.c): after fork. */
 void preload_facts_again(void);

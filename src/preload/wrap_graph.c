@@ -7,6 +7,7 @@
 
 #include "decide/capture.h"
 #include "decide/decide.h"
+#include "preload/control.h"
 
 /* CUDA_KERNEL_NODE_PARAMS_v1 (CUDA 10.0) is version 2 without the last two members. */
 static struct cuda_kernel_node_params from_first_version(const void *parameters)
@@ -25,9 +26,11 @@ static const struct cuda_kernel_node_params *kernel_of(const void *parameters)
     return node != NULL && node->type == CU_GRAPH_NODE_TYPE_KERNEL ? &node->node.kernel : NULL;
 }
 
+/* First of all, so that what follows is by the policy that others may have asked for. */
 static void count(const struct preload_slot *slot)
 {
     report_count_entry(preload_slot_entry(slot));
+    preload_control_look();
 }
 
 static CUresult node_added(const void *caller, CUresult result, CUgraph graph,

@@ -18,7 +18,7 @@
 #include "report/report.h"
 
 enum {
-    REPORT_LAYOUT_VERSION = 2, /* raised with every change of what follows */
+    REPORT_LAYOUT_VERSION = 3, /* raised with every change of what follows */
     REPORT_LAYOUT_ALIGNMENT = 65536,
     REPORT_STRINGS_SIZE = 32 * 1024 * 1024,
     REPORT_RULE_LIMIT = REPORT_RULE_NONE,
@@ -133,6 +133,7 @@ struct report_header {
     uint32_t
         partial; /* some pages could not be had from the disk: their counts died with the process */
     _Alignas(64) union report_control control;
+    struct report_exchange exchange;
     _Alignas(64) struct report_counts counts;
     uint32_t setting_names[REPORT_SETTING_LIMIT]; /* strings, as the next two */
     uint32_t mode_names[REPORT_MODE_LIMIT];

@@ -67,11 +67,45 @@ union report_control {
 extern union report_control *report_control __attribute__((visibility("hidden")));
 extern uint64_t report_control_expected __attribute__((visibility("hidden")));
 
+static inline uint64_t report_control_expected_now(void)
+{
+    return __atomic_load_n(&report_control_expected, __ATOMIC_RELAXED);
+}
+
 /* The word that is in use now. Launch path. */
 static inline union report_control *report_control_now(void)
 {
     return __atomic_load_n(&report_control, __ATOMIC_ACQUIRE);
 }
+
+/* Short ways may be taken again while the word is as it was just read: word. */
+void report_control_expect(union report_control word);
+
+/* What others ask of the process beside the word, and what it answers: in the mapped file. */
+enum report_reload {
+    REPORT_RELOAD_NONE,
+    REPORT_RELOAD_DONE,
+    REPORT_RELOAD_REFUSED, /* the policy before stays */
+};
+struct report_exchange {
+    uint32_t mode_changes;    /* by others: how often they set the mode */
+    uint32_t reload_wanted;   /* by others: how often they asked for the policy to be read again */
+    uint32_t reload_answered; /* by the process: the reload_wanted that the rest is about */
+    uint32_t reload_outcome;  /* enum report_reload */
+    uint32_t generation;      /* of the control word: the last one that the process acted on */
+    uint32_t reserved;
+    int64_t reload_time; /* nanoseconds since 1970 */
+};
+
+/* What others ask now. Any thread. */
+void report_exchange_read(struct report_exchange *exchange);
+/* The answer. Locks. */
+void report_exchange_answer(uint32_t reload_wanted, enum report_reload outcome);
+/* The process acted on all that this generation of the control word stands for. Locks. */
+void report_exchange_acted(uint16_t generation);
+
+/* Sets the mode, unless others set it before. False: they did. Locks. */
+bool report_control_set_mode(uint8_t mode);
 
 /* Adds 1 to (or takes 1 from) the gate. Any thread. */
 void report_gate_raise(void);
@@ -100,6 +134,11 @@ struct report_start {
 /* Remembers what the report will be about; makes no file. The arrays must outlive the process's use
  * of this module. Called once, before any other function here. */
 void report_start(const struct report_start *start);
+
+/* Enters a further rule, number being the count of those before it, whose report_start.rules must
+ * still be there. False when the table is full. Where the report has no rules at all it has none of
+ * this either. Locks. */
+bool report_rule(uint32_t number, const struct report_rule_name *rule);
 
 /* The shard of the calling thread; at the first call of the process the file is created and mapped
  * (path + ".counters", O_EXCL, O_NOFOLLOW, 0600, with a suffix on collision), at the first call of
@@ -213,6 +252,10 @@ void report_after_fork(const char *path);
  * process takes it up at its next launch. False with a message in error[size] when the file is none
  * or its process ended in good order. For the command-line tool. */
 bool report_counters_set_mode(const char *counters_path, uint8_t mode, char *error, size_t size);
+
+/* Asks the process to read its policy again, at its next launch, and raises the generation; *wanted
+ * is what report_exchange.reload_answered will be then. As above. */
+bool report_counters_reload(const char *counters_path, uint32_t *wanted, char *error, size_t size);
 
 /* Reads a counters' file (of a live, ended or killed process) and writes its JSON to stream; false
  * with a message in error[size] when it is not one. For the command-line tool. */
