@@ -51,7 +51,7 @@ static char *text_of(const struct policy_rule *rule)
 
 static bool say_the_same(const struct policy_rule *one, const struct policy_rule *other)
 {
-    if (one->section != other->section || strcmp(one->name, other->name) != 0)
+    if (!one || one->section != other->section || strcmp(one->name, other->name) != 0)
         return false;
     char *left = text_of(one), *right = text_of(other);
     bool same = left && right && strcmp(left, right) == 0;
@@ -129,6 +129,10 @@ void decide_rule_set_start(const struct policy *policy, const struct decide_proc
                            enum policy_mode mode)
 {
     size_t count = decide_rule_numbers();
+    /* What was decided by earlier rules is forgotten, and the streams that they were about are no
+     * more; but their numbers stay theirs in the report. */
+    for (size_t number = 0; number < count; number++)
+        atomic_store_explicit(&numbered[number], NULL, memory_order_relaxed);
     for (size_t i = 0; policy && i < policy->rule_count; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         atomic_store_explicit(&numbered[rule->index], rule, memory_order_release);

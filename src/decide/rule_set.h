@@ -86,7 +86,7 @@ struct decide_rule_set *decide_rule_set_make(const struct policy *policy,
 /* Puts a set in force; every decision made in advance by another one is forgotten. Locks. */
 void decide_rule_set_enforce(struct decide_rule_set *set);
 
-/* Any rule that was ever in force, by its number. Launch path. */
+/* Any rule that was in force since the start, by its number; NULL: it was before. Launch path. */
 const struct policy_rule *decide_rule_numbered(uint16_t number);
 
 /* How many numbers are in use. */

@@ -135,9 +135,8 @@ struct report_start {
  * of this module. Called once, before any other function here. */
 void report_start(const struct report_start *start);
 
-/* Enters a further rule, number being the count of those before it, whose report_start.rules must
- * still be there. False when the table is full. Where the report has no rules at all it has none of
- * this either. Locks. */
+/* Enters a further rule; number: how many there were before it. False when the table is full. A
+ * report that could not enter the first ones has none of this either. Locks. */
 bool report_rule(uint32_t number, const struct report_rule_name *rule);
 
 /* The shard of the calling thread; at the first call of the process the file is created and mapped

@@ -139,8 +139,8 @@ static void add_rules(void)
 static bool enter_rule(uint32_t number, const struct report_rule_name *rule)
 {
     struct report_rule_row *rows = report_image_region(REPORT_REGION_RULES);
-    if (number != report_counts.rules) /* memory was short when the first ones were entered */
-        return number > report_counts.rules;
+    if (number != report_counts.rules) /* it has one, or there was no memory for the first ones */
+        return true;
     if (number >= REPORT_RULE_LIMIT ||
         !report_image_reserve(REPORT_REGION_RULES, (number + 1) * sizeof *rows))
         return false;
