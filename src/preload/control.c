@@ -19,11 +19,13 @@ static unsigned reloads;
 
 /* A process that began by observing has its gate raised for that. */
 static bool gate_raised;
+static uint8_t mode; /* as acted on */
 
 void preload_control_start(struct preload_configuration *given, const struct policy *first)
 {
     configuration = given;
     __atomic_store_n(&policy, first, __ATOMIC_RELEASE);
+    mode = (uint8_t)configuration->mode;
     if (configuration->mode == POLICY_MODE_OBSERVE) {
         report_gate_raise(); /* every launch is looked at */
         gate_raised = true;
@@ -121,9 +123,26 @@ static void answer_reload(void)
                            reload() ? REPORT_RELOAD_DONE : REPORT_RELOAD_REFUSED);
 }
 
+/* The report's mode is the last one, and its counts are of all. */
+static void note_mode(uint8_t now)
+{
+    char when[32];
+
+    if (now == mode)
+        return;
+    mode = now;
+    format_now(when, sizeof when);
+    report_log(REPORT_LOG_INFO, "the mode is now %s", policy_mode_name((enum policy_mode)now));
+    report_note("info", "mode %s since %s%s", policy_mode_name((enum policy_mode)now), when,
+                now == POLICY_MODE_OBSERVE
+                    ? ": what was decided since is counted as applied, and was not"
+                    : "");
+}
+
 /* While the mode is enforce, launches may take their short ways again. */
 static void settle_word(union report_control word)
 {
+    note_mode(word.part.mode);
     if (word.part.mode == POLICY_MODE_ENFORCE) {
         if (gate_raised)
             report_gate_lower();

@@ -86,6 +86,21 @@ bool report_counters_reload(const char *counters_path, uint32_t *wanted, char *e
     return true;
 }
 
+bool report_counters_answer(const char *counters_path, struct report_exchange *exchange,
+                            bool *ended)
+{
+    struct report_header header;
+    int descriptor = open(counters_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool whole = descriptor >= 0 && pread(descriptor, &header, sizeof header, 0) == sizeof header;
+    if (descriptor >= 0)
+        close(descriptor);
+    *ended = whole && header.process.end_time != 0;
+    if (!whole || *ended)
+        return false;
+    *exchange = header.exchange;
+    return true;
+}
+
 /* ---- In the process ----------------------------------------------------------------------------
  */
 

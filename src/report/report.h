@@ -256,6 +256,11 @@ bool report_counters_set_mode(const char *counters_path, uint8_t mode, char *err
  * is what report_exchange.reload_answered will be then. As above. */
 bool report_counters_reload(const char *counters_path, uint32_t *wanted, char *error, size_t size);
 
+/* What a running process answered so far. False where the file cannot be read, or *ended: its
+ * process ended in good order. For the command-line tool. */
+bool report_counters_answer(const char *counters_path, struct report_exchange *exchange,
+                            bool *ended);
+
 /* Reads a counters' file (of a live, ended or killed process) and writes its JSON to stream; false
  * with a message in error[size] when it is not one. For the command-line tool. */
 bool report_counters_to_json(const char *counters_path, FILE *stream, char *error, size_t size);
