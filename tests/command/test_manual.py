@@ -9,7 +9,7 @@ import subprocess
 import support
 
 PAGE = os.environ["CUDAPOLICY_TEST_MANUAL"]
-COMMANDS = ("run", "check", "explain", "record", "report", "show")
+COMMANDS = ("run", "ctl", "check", "explain", "record", "report", "show")
 
 
 class Manual(support.Case):
