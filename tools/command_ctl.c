@@ -205,7 +205,7 @@ static void print_rules(const struct control_process *processes, size_t count, b
 
     for (size_t i = 0; i < count; i++) {
         if (processes[i].report != NULL) {
-            results_add(&results, json_incref(processes[i].report), &error);
+            results_add(&results, processes[i].report, &error);
         }
     }
     table_column(table, "RULE", TABLE_LEFT, true);
