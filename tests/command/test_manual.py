@@ -9,7 +9,7 @@ import subprocess
 import support
 
 PAGE = os.environ["CUDAPOLICY_TEST_MANUAL"]
-COMMANDS = ("run", "ctl", "check", "explain", "record", "report", "show")
+COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "ctl")
 
 
 class Manual(support.Case):
