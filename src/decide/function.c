@@ -156,7 +156,7 @@ CUkernel decide_function_kernel_of(void *function)
 /* No rule can match the kernel whatever the launch is like and whoever makes it. */
 static bool may_pass(const struct decide_variant *variant, bool symbol)
 {
-    return !symbol && variant->any_library && variant->plan->count == 0 &&
+    return !symbol && variant->any_library && variant->plan->count == 0 && !variant->step &&
            !decide_stream_merges_exist() && !decide_stream_needs.partitions;
 }
 

@@ -7,6 +7,7 @@
 #include "decide/function.h"
 #include "decide/graph_nodes.h"
 #include "decide/launch.h"
+#include "decide/live.h"
 #include "decide/node_attributes.h"
 #include "decide/placement.h"
 #include "decide/rules.h"
@@ -102,7 +103,7 @@ static void decide(struct decision *decision, CUgraph graph,
         .context = parameters->context,
         .body = decide_nodes_in_body(graph),
     };
-    decide_node(&decision->launch, &decision->verdict);
+    decide_node(&decision->launch, &decision->verdict, DECIDE_ARM_NONE);
     compare(decision, program);
 }
 

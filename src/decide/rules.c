@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/live.h"
 #include "decide/selectors.h"
 
 /* Of one start. */
@@ -40,6 +41,8 @@ static unsigned needs_of(const struct policy_selectors *selectors)
         needs |= DECIDE_NEED_STREAM;
     if (selectors->launch_stream.count)
         needs |= DECIDE_NEED_ORDER;
+    if (selectors->arm.count)
+        needs |= DECIDE_NEED_ARM;
     return needs;
 }
 
@@ -97,7 +100,8 @@ bool decide_rules_start(const struct policy *policy, const struct decide_process
     for (size_t i = 0; fresh && i < limit; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         if (rule->section != POLICY_SECTION_KERNEL ||
-            !decide_selectors_hold_here(&rule->selectors, process))
+            !decide_selectors_hold_here(&rule->selectors, process) ||
+            (rule->selectors.arm.count && !decide_live_arms))
             continue;
         struct decide_rule *prepared = &fresh->rules[fresh->count++];
         prepare(prepared, rule);

@@ -30,6 +30,7 @@ enum decide_need {
     DECIDE_NEED_DEVICE = 4,   /* device */
     DECIDE_NEED_STREAM = 8,   /* stream */
     DECIDE_NEED_ORDER = 16,   /* launch_stream */
+    DECIDE_NEED_ARM = 32,     /* arm */
 };
 
 struct decide_rule {
@@ -80,10 +81,12 @@ struct decide_asked {
     bool captured;
     bool node;                          /* no stream: stream and launch_stream never match */
     int device;                         /* -1: not known */
+    int arm;                            /* DECIDE_ARM_NONE: none */
     const struct decide_stream *stream; /* NULL where no rule needs it */
 };
 
-/* Drops the rules whose rank, local_rank, world_size or host cannot match and prepares the others.
+/* Drops the rules whose rank, local_rank, world_size or host cannot match, those with an arm where
+ * there is no live comparison, and prepares the others.
  * False when memory is short: then there are no rules. No other thread may exist. */
 bool decide_rules_start(const struct policy *policy, const struct decide_process *process);
 

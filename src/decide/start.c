@@ -8,6 +8,7 @@
 #include "decide/graph.h"
 #include "decide/kernel.h"
 #include "decide/launch_stream.h"
+#include "decide/live.h"
 #include "decide/node_place.h"
 #include "decide/recipe.h"
 #include "decide/rules.h"
@@ -31,6 +32,7 @@ static void ending(int device)
 void decide_start(const struct policy *policy, const struct decide_process *process,
                   enum policy_mode mode)
 {
+    decide_live_start();
     decide_setting_start();
     decide_device_start(policy);
     decide_function_start();

@@ -13,7 +13,7 @@
 union outside_half {
     uint32_t whole;
     struct {
-        uint8_t mode, reserved;
+        uint8_t mode, arm;
         uint16_t generation;
     } part;
 };
