@@ -159,8 +159,8 @@ bool decide_live_parse(const char *text, struct decide_live_options *options, ch
                 return false;
             }
         } else if (!read_word(text, length, options)) {
-            snprintf(error, size, "\"%.*s\" is not understood",
-                     (int)(length < 100 ? length : 100), text);
+            snprintf(error, size, "\"%.*s\" is not understood", (int)(length < 100 ? length : 100),
+                     text);
             return false;
         }
         text += length;
@@ -198,10 +198,8 @@ void decide_live_start(void)
     decide_live_arms = chosen.arms;
     decide_live_graph_steps = chosen.arms && chosen.step == DECIDE_LIVE_STEP_GRAPH;
     atomic_store_explicit(&steps, 0, memory_order_relaxed);
-    if (!chosen.arms)
-        return;
-    report_arm_set(1, 0);
-    say();
+    if (chosen.arms)
+        say();
 }
 
 bool decide_live_is_step(const struct kernel_name *name)
@@ -227,6 +225,6 @@ void decide_live_begin_step(void)
     const uint64_t slice = (number - chosen.warmup) / chosen.slice;
     const uint8_t arm = arm_of(slice);
     if ((number - chosen.warmup) % chosen.slice == 0)
-        report_arm_set(slice + 2, arm);
+        report_arm_set(slice + 1, arm);
     report_step(number, slice < REPORT_SLICE_NONE ? (uint32_t)slice : REPORT_SLICE_NONE - 1, arm);
 }

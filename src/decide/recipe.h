@@ -97,7 +97,8 @@ static inline void decide_recipe_shape(const struct decide_variant *variant,
                                        const CUlaunchConfig *config, uint64_t arm, uint64_t *blocks,
                                        uint64_t *threads_and_memory)
 {
-    *blocks = variant->by_shape & ((uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ);
+    *blocks =
+        variant->by_shape & ((uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ);
     *threads_and_memory =
         (variant->by_shape &
          ((uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ << 32 |

@@ -18,7 +18,7 @@ struct preload_configuration {
     enum policy_mode mode;
     bool strict; /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
-    unsigned fake_domains; /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
+    unsigned fake_domains;           /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
     struct decide_live_options live; /* CUDAPOLICY_LIVE; no arms: none */
     enum report_log_level log_level;
     char log_path[PATH_MAX];    /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */

@@ -50,7 +50,7 @@ void report_layout_fill(struct report_layout *layout)
     layout->shard_stride = REPORT_SHARD_STRIDE;
     const uint32_t limits[] = {REPORT_SETTING_LIMIT, REPORT_ENTRY_LIMIT, REPORT_KERNEL_LIMIT,
                                REPORT_CELL_LIMIT,    REPORT_SHARD_LIMIT, REPORT_LAUNCH_KIND_COUNT,
-                               REPORT_STREAM_LIMIT,  REPORT_MODE_LIMIT,   REPORT_STEP_LIMIT};
+                               REPORT_STREAM_LIMIT,  REPORT_MODE_LIMIT,  REPORT_STEP_LIMIT};
     const uint32_t row_sizes[] = {sizeof(struct report_header),     sizeof(struct report_rule_row),
                                   sizeof(struct report_kernel_row), sizeof(struct report_cell_row),
                                   sizeof(struct report_stream_row), sizeof(struct report_fact_row),

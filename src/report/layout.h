@@ -97,7 +97,7 @@ struct report_note_row {
 
 /* A step of a live comparison; its number is that of the row. */
 struct report_step_row {
-    int64_t time;   /* nanoseconds, CLOCK_MONOTONIC, of its first launch; stored last; 0: not there */
+    int64_t time; /* nanoseconds, CLOCK_MONOTONIC, of its first launch; stored last; 0: not there */
     uint32_t slice; /* REPORT_SLICE_NONE: of the warm-up */
     uint8_t arm, reserved[3];
 };

@@ -25,10 +25,10 @@
 enum {
     REPORT_SETTING_LIMIT = 16,
     REPORT_RULE_NONE = 0xffff,
-    REPORT_ENTRY_LIMIT = 512,   /* entry points */
-    REPORT_KERNEL_LIMIT = 8192, /* further kernels share kernel 0, "(others)" */
-    REPORT_CELL_LIMIT = 16384,  /* further cells share cell 0 */
-    REPORT_SHARD_LIMIT = 256,   /* threads beyond share the last shard, with atomic increments */
+    REPORT_ENTRY_LIMIT = 512,    /* entry points */
+    REPORT_KERNEL_LIMIT = 8192,  /* further kernels share kernel 0, "(others)" */
+    REPORT_CELL_LIMIT = 16384,   /* further cells share cell 0 */
+    REPORT_SHARD_LIMIT = 256,    /* threads beyond share the last shard, with atomic increments */
     REPORT_STEP_LIMIT = 1 << 20, /* of a live comparison; later ones are counted only */
     REPORT_ARM_LIMIT = 16,
 };
@@ -60,7 +60,7 @@ union report_control {
     uint64_t whole;
     struct {
         uint8_t mode; /* enum policy_mode of the process; written by the controlling process */
-        uint8_t arm;         /* of a live comparison, else 0; written by the process itself */
+        uint8_t arm;  /* of a live comparison, else 0; written by the process itself */
         uint16_t generation; /* raised with every change from outside */
         uint32_t gate;       /* raised by the process itself while every launch must be looked at */
     } part;
@@ -157,12 +157,13 @@ static inline void report_count_entry(uint32_t entry)
 /* How arms alternate; for readers of the report. */
 struct report_live {
     uint64_t seed;
-    uint32_t arms; /* 0: no live comparison */
+    uint32_t arms;        /* 0: no live comparison */
     uint32_t slice, drop; /* steps of a slice, and those at its beginning that do not count */
     uint32_t warm_up;     /* steps before the first slice */
 };
 
-/* Notes it for the report. Locks; makes no file. */
+/* Notes it for the report and begins with no step, in arm 0. Locks; makes no file. No other thread
+ * may be launching. */
 void report_live(const struct report_live *live);
 
 /*
@@ -173,9 +174,9 @@ void report_live(const struct report_live *live);
 void report_step(uint64_t number, uint32_t slice, uint8_t arm);
 
 /* The arm from now on, in the control word and in what the short ways expect of it; only when order
- * is larger than at every call before, so that a thread that comes late changes nothing. Launches
- * that other threads make at this moment may still go by the arm before. Locks: the switches
- * between slices only. */
+ * is larger than 0 and than at every call since report_live, so that a thread that comes late
+ * changes nothing. Launches that other threads make at this moment may still go by the arm before.
+ * Locks: the switches between slices only. */
 void report_arm_set(uint64_t order, uint8_t arm);
 
 struct report_kernel_info {

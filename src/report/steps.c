@@ -26,12 +26,25 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* Locked. Between the two stores they differ, and launches take the long way. */
+static void set_arm(uint8_t arm)
+{
+    union report_control expected = {.whole = report_control_expected};
+    expected.part.arm = arm;
+    __atomic_store_n(&report_control->part.arm, arm, __ATOMIC_RELAXED);
+    __atomic_store_n(&report_control_expected, expected.whole, __ATOMIC_RELEASE);
+}
+
 void report_live(const struct report_live *live)
 {
     int error_number = errno;
     report_lock();
-    if (report_tables_make())
+    if (report_tables_make()) {
         report_image_header()->live = *live;
+        report_image_header()->steps = 0;
+    }
+    latest_order = 0;
+    set_arm(0);
     report_unlock();
     errno = error_number;
 }
@@ -41,8 +54,9 @@ static __attribute__((noinline)) bool reserve_rows(uint64_t number)
     uint64_t rows = (number / ROWS_STEP + 1) * ROWS_STEP;
     int error_number = errno;
     report_lock();
-    bool reserved = report_image != NULL &&
-                    report_image_reserve(REPORT_REGION_STEPS, rows * sizeof(struct report_step_row));
+    bool reserved =
+        report_image != NULL &&
+        report_image_reserve(REPORT_REGION_STEPS, rows * sizeof(struct report_step_row));
     if (reserved && rows > rows_reserved)
         __atomic_store_n(&rows_reserved, rows, __ATOMIC_RELEASE);
     if (!reserved)
@@ -79,12 +93,8 @@ void report_arm_set(uint64_t order, uint8_t arm)
 {
     report_lock();
     if (order > latest_order) {
-        union report_control expected = {.whole = report_control_expected};
         latest_order = order;
-        expected.part.arm = arm;
-        /* In between the two differ, and launches take the long way. */
-        __atomic_store_n(&report_control->part.arm, arm, __ATOMIC_RELAXED);
-        __atomic_store_n(&report_control_expected, expected.whole, __ATOMIC_RELEASE);
+        set_arm(arm);
     }
     report_unlock();
 }
@@ -93,7 +103,6 @@ void report_steps_after_fork(void)
 {
     rows_reserved = 0;
     rows_ended = false;
-    latest_order = 0;
     if (report_image != NULL)
         report_image_header()->steps = 0;
 }

@@ -154,8 +154,7 @@ static bool read_tables(struct source *source, struct report_view *view, char *e
     view->notes = fetch_table(source, REPORT_REGION_NOTES, counts->notes, sizeof view->notes[0]);
     view->step_count = view->header.steps < REPORT_STEP_LIMIT ? (size_t)view->header.steps
                                                               : (size_t)REPORT_STEP_LIMIT;
-    view->steps =
-        fetch_table(source, REPORT_REGION_STEPS, view->step_count, sizeof view->steps[0]);
+    view->steps = fetch_table(source, REPORT_REGION_STEPS, view->step_count, sizeof view->steps[0]);
     /* A fact's value may have been replaced by a newer string meanwhile. */
     fetch(source, offsetof(struct report_header, counts.strings), &counts->strings,
           sizeof counts->strings);
