@@ -29,7 +29,7 @@ enum {
     REPORT_KERNEL_LIMIT = 8192,  /* further kernels share kernel 0, "(others)" */
     REPORT_CELL_LIMIT = 16384,   /* further cells share cell 0 */
     REPORT_SHARD_LIMIT = 256,    /* threads beyond share the last shard, with atomic increments */
-    REPORT_STEP_LIMIT = 1 << 20, /* of a live comparison; later ones are counted only */
+    REPORT_STEP_LIMIT = 1 << 19, /* of a live comparison; later ones are counted only */
     REPORT_ARM_LIMIT = 16,
 };
 
