@@ -413,6 +413,8 @@ void decide_live_stream_gone(CUstream stream)
     handle_map_lock(&groups);
     while ((group = handle_map_next(&groups, &position))) {
         uint64_t key = (uintptr_t)stream;
+        if (!stream)
+            key = atomic_load_explicit(&group->stream, memory_order_relaxed);
         atomic_compare_exchange_strong(&group->stream, &key, 0);
     }
     handle_map_unlock(&groups);

@@ -53,7 +53,8 @@ void decide_live_graph_refused(CUgraphExec executable);
 /* Before the program's executable is destroyed: its siblings are. */
 void decide_live_graph_gone(CUgraphExec executable);
 
-/* Before a stream is destroyed: its handle may be another stream's afterwards. */
+/* Before a stream is destroyed, NULL: some, not known which: its handle may be another stream's
+ * afterwards. */
 void decide_live_stream_gone(CUstream stream);
 
 /* All are forgotten: their handles ended. */

@@ -6,6 +6,7 @@
 #include "decide/device.h"
 #include "decide/function.h"
 #include "decide/graph.h"
+#include "decide/graph_live.h"
 #include "decide/kernel.h"
 #include "decide/launch_stream.h"
 #include "decide/live.h"
@@ -54,5 +55,6 @@ void decide_context_gone(CUcontext context)
 {
     decide_function_context_gone(context);
     decide_stream_context_gone(context);
+    decide_live_stream_gone(NULL);
     decide_graph_context_gone(context);
 }
