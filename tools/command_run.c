@@ -181,7 +181,7 @@ static bool write_report(const struct results *results, const struct policy *pol
 
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
-    struct results results = {0};
+    struct results results = {.keep_documents = options->report != NULL};
     struct output_file report = {0};
     int status;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "environment.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,22 +24,40 @@ void environment_copy(struct environment *environment)
     append(environment, NULL);
 }
 
-void environment_set(struct environment *environment, const char *name, const char *value)
+/* Takes away the variables that begin with text, up to '=' where whole is true. */
+static void take_away(struct environment *environment, const char *text, bool whole)
 {
-    size_t length = strlen(name), kept = 0;
+    size_t length = strlen(text), kept = 0;
 
     environment->count--; /* the NULL */
     for (size_t i = 0; i < environment->count; i++) {
         char *variable = environment->variables[i];
 
-        if (strncmp(variable, name, length) == 0 && variable[length] == '=') {
+        if (strncmp(variable, text, length) == 0 && (!whole || variable[length] == '=')) {
             free(variable);
         } else {
             environment->variables[kept++] = variable;
         }
     }
     environment->count = kept;
+}
+
+void environment_set(struct environment *environment, const char *name, const char *value)
+{
+    take_away(environment, name, true);
     append(environment, memory_format("%s=%s", name, value));
+    append(environment, NULL);
+}
+
+void environment_unset(struct environment *environment, const char *name)
+{
+    take_away(environment, name, true);
+    append(environment, NULL);
+}
+
+void environment_unset_all(struct environment *environment, const char *prefix)
+{
+    take_away(environment, prefix, false);
     append(environment, NULL);
 }
 

@@ -17,6 +17,10 @@ void environment_copy(struct environment *environment);
 /* Sets a variable, replacing every earlier one of that name. */
 void environment_set(struct environment *environment, const char *name, const char *value);
 
+/* Takes a variable away; all whose names begin with prefix. */
+void environment_unset(struct environment *environment, const char *name);
+void environment_unset_all(struct environment *environment, const char *prefix);
+
 void environment_release(struct environment *environment);
 
 #endif

@@ -134,8 +134,8 @@ json_t *inventory_json(const struct results *results)
                                                "launches", (json_int_t)libraries[i].launches));
     }
     free(libraries);
-    return json_pack("{s:s, s:i, s:I, s:o, s:o, s:o}", "format", "cudapolicy inventory", "schema",
-                     1, "launches", (json_int_t)results->launches.total, "kernels",
-                     summary_kernels_json(results), "libraries", array, "streams",
-                     summary_streams_json(results));
+    return json_pack("{s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "format", "cudapolicy inventory",
+                     "schema", 1, "processes", (json_int_t)results->number_count, "launches",
+                     (json_int_t)results->launches.total, "kernels", summary_kernels_json(results),
+                     "libraries", array, "streams", summary_streams_json(results));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "communication.h"
 #include "memory.h"
 #include "policy/policy.h"
 #include "policy/print.h"
@@ -13,37 +14,6 @@
 enum {
     RULE_NAME_LENGTH = 60, /* of the part that comes from the kernel's name */
 };
-
-/* Words in the names of kernels that move data between GPUs, in lower case. */
-static const char *const communication_words[] = {
-    "nccl",           "nvshmem",       "all_reduce", "allreduce", "all_gather",       "allgather",
-    "reduce_scatter", "reducescatter", "all_to_all", "alltoall",  "broadcast_kernel", "sendrecv",
-    "cross_device",   "symm_mem",      "multimem",
-};
-
-static bool speaks_of_communication(const char *name)
-{
-    for (size_t i = 0; i < sizeof communication_words / sizeof communication_words[0]; i++) {
-        if (strcasestr(name, communication_words[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The name as a pattern that matches it alone: what would be a wildcard gets a backslash. */
-static char *pattern_of(const char *name)
-{
-    char *pattern = memory_allocate(strlen(name) * 2 + 1, 1), *end = pattern;
-
-    for (; *name != '\0'; name++) {
-        if (strchr("*?[]\\", *name) != NULL) {
-            *end++ = '\\';
-        }
-        *end++ = *name;
-    }
-    return pattern;
-}
 
 /* A rule's name made of letters, digits and '-'; the number keeps rules apart. */
 static char *rule_name_of(const char *name, size_t number)
@@ -80,7 +50,7 @@ static void print_comment(const struct results_kernel *kernel, FILE *stream)
 
 static void print_rule(const struct results_kernel *kernel, size_t number, FILE *stream)
 {
-    char *name = rule_name_of(kernel->name, number), *pattern = pattern_of(kernel->name);
+    char *name = rule_name_of(kernel->name, number), *pattern = communication_escape(kernel->name);
     const char *const patterns[] = {pattern};
     struct policy_rule rule = {
         .section = POLICY_SECTION_KERNEL,
@@ -123,7 +93,7 @@ void inventory_print_policy(const struct results *results, FILE *stream)
           "mode = observe\n",
           stream);
     for (size_t i = 0; i < results->kernel_count; i++) {
-        if (!speaks_of_communication(sorted[i]->name)) {
+        if (!communication_named(sorted[i]->name)) {
             others++;
         } else if (!named_before(sorted, i)) {
             print_rule(sorted[i], ++rules, stream);
@@ -133,7 +103,7 @@ void inventory_print_policy(const struct results *results, FILE *stream)
         fputs("\n# Kernels without a rule:\n", stream);
     }
     for (size_t i = 0; i < results->kernel_count; i++) {
-        if (!speaks_of_communication(sorted[i]->name)) {
+        if (!communication_named(sorted[i]->name)) {
             print_comment(sorted[i], stream);
         }
     }

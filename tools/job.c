@@ -74,8 +74,7 @@ static char *policy_path(const struct job *job)
     return path;
 }
 
-/* A '%' in the folder's own name is no part of the template. */
-static char *report_template(const char *folder)
+char *job_report_template(const char *folder)
 {
     char *template = memory_allocate(strlen(folder) * 2 + sizeof "/%h-%p.json", 1);
     char *end = template;
@@ -94,7 +93,7 @@ static void fill_environment(const struct job *job, const char *library, const c
                              struct environment *environment)
 {
     char *preload = library_path_preload(library, getenv("LD_PRELOAD"));
-    char *report = report_template(job->folder);
+    char *report = job_report_template(job->folder);
 
     environment_copy(environment);
     environment_set(environment, "LD_PRELOAD", preload);

@@ -34,4 +34,8 @@ void job_collect(struct job *job, struct results *results);
 /* Removes the folder, unless it was given or a process of the job still writes there. */
 void job_release(struct job *job);
 
+/* The value of CUDAPOLICY_REPORT with which every process writes its report into the folder, in
+ * whose own name '%' is no part of the template. To be freed. */
+char *job_report_template(const char *folder);
+
 #endif

@@ -33,20 +33,45 @@ int64_t results_number(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
+/* The text, as a string that lasts as long as the results do. */
+static const char *kept(struct results *results, const char *text)
+{
+    void *place;
+
+    if (results->texts == NULL) {
+        results->texts = json_object();
+    }
+    place = json_object_iter_at(results->texts, text);
+    if (place == NULL) {
+        json_object_set_new_nocheck(results->texts, text, json_null());
+        place = json_object_iter_at(results->texts, text);
+    }
+    return json_object_iter_key(place);
+}
+
+static const char *kept_text(struct results *results, const json_t *object, const char *key)
+{
+    return kept(results, results_text(object, key));
+}
+
 /* The place of something with this key, made of up to four texts; next, now taken, when it is new.
  */
 static size_t place_of(struct results *results, const char *table, const char *const *texts,
                        size_t count, size_t next)
 {
-    char *key = memory_copy(table);
+    static const size_t digits = 24;
+    size_t size = strlen(table) + 1, length;
+    char *key;
     json_t *place;
 
     for (size_t i = 0; i < count; i++) {
+        size += strlen(texts[i]) + digits;
+    }
+    key = memory_allocate(size, 1);
+    length = (size_t)sprintf(key, "%s", table);
+    for (size_t i = 0; i < count; i++) {
         /* The length keeps "a", "bc" apart from "ab", "c". */
-        char *longer = memory_format("%s|%zu:%s", key, strlen(texts[i]), texts[i]);
-
-        free(key);
-        key = longer;
+        length += (size_t)sprintf(key + length, "|%zu:%s", strlen(texts[i]), texts[i]);
     }
     if (results->index == NULL) {
         results->index = json_object();
@@ -71,7 +96,8 @@ static void add_launches(struct results_launches *sum, const json_t *object)
     }
 }
 
-static void add_refusal(struct results_refusals *refused, const char *reason, int64_t times)
+static void add_refusal(struct results *results, struct results_refusals *refused,
+                        const char *reason, int64_t times)
 {
     size_t i = 0;
 
@@ -81,7 +107,7 @@ static void add_refusal(struct results_refusals *refused, const char *reason, in
     if (i == refused->count) {
         refused->items =
             memory_grow(refused->items, refused->count, &refused->capacity, sizeof *refused->items);
-        refused->items[refused->count].reason = reason;
+        refused->items[refused->count].reason = kept(results, reason);
         refused->items[refused->count++].times = 0;
     }
     refused->items[i].times += times;
@@ -99,10 +125,10 @@ static struct results_kernel *find_kernel(struct results *results, const json_t 
         results->kernels = memory_grow(results->kernels, results->kernel_count,
                                        &results->kernel_capacity, sizeof *results->kernels);
         results->kernels[results->kernel_count++] = (struct results_kernel){
-            .mangled = texts[0],
-            .name = results_text(object, "name"),
-            .signature = results_text(object, "signature"),
-            .library = texts[1],
+            .mangled = kept(results, texts[0]),
+            .name = kept_text(results, object, "name"),
+            .signature = kept_text(results, object, "signature"),
+            .library = kept(results, texts[1]),
             .demangled = json_is_true(json_object_get(object, "demangled")),
             .forms = memory_allocate(1, sizeof(struct kernel_name)),
         };
@@ -160,12 +186,13 @@ static struct results_rule *find_rule(struct results *results, const char *secti
         results->rules = memory_grow(results->rules, results->rule_count, &results->rule_capacity,
                                      sizeof *results->rules);
         results->rules[results->rule_count++] =
-            (struct results_rule){.section = section, .name = name};
+            (struct results_rule){.section = kept(results, section), .name = kept(results, name)};
     }
     return &results->rules[place];
 }
 
-static void add_outcomes(struct results_outcomes *outcomes, const json_t *object)
+static void add_outcomes(struct results *results, struct results_outcomes *outcomes,
+                         const json_t *object)
 {
     const char *reason;
     json_t *times;
@@ -175,7 +202,7 @@ static void add_outcomes(struct results_outcomes *outcomes, const json_t *object
     outcomes->kept += results_number(object, "kept");
     json_object_foreach(json_object_get(object, "refused"), reason, times)
     {
-        add_refusal(&outcomes->refused, reason, json_integer_value(times));
+        add_refusal(results, &outcomes->refused, reason, json_integer_value(times));
     }
 }
 
@@ -187,9 +214,9 @@ static void add_rule(struct results *results, const json_t *object)
 
     rule->line = results_number(object, "line");
     add_launches(&rule->launches, object);
-    add_outcomes(&rule->launch_outcomes, object);
+    add_outcomes(results, &rule->launch_outcomes, object);
     rule->streams += results_number(streams, "streams");
-    add_outcomes(&rule->stream_outcomes, streams);
+    add_outcomes(results, &rule->stream_outcomes, streams);
 }
 
 static void add_kernel_to_rule(struct results *results, struct results_rule *rule, size_t kernel)
@@ -233,8 +260,8 @@ static void add_unmatched(struct results *results, const json_t *object)
     if (place == results->unmatched_count) {
         results->unmatched = memory_grow(results->unmatched, results->unmatched_count,
                                          &results->unmatched_capacity, sizeof *results->unmatched);
-        results->unmatched[results->unmatched_count++] =
-            (struct results_unmatched){.name = texts[0], .library = texts[1]};
+        results->unmatched[results->unmatched_count++] = (struct results_unmatched){
+            .name = kept(results, texts[0]), .library = kept(results, texts[1])};
     }
     results->unmatched[place].launches += results_number(object, "launches");
 }
@@ -255,9 +282,9 @@ static void add_stream(struct results *results, const json_t *object)
         results->streams = memory_grow(results->streams, results->stream_count,
                                        &results->stream_capacity, sizeof *results->streams);
         results->streams[results->stream_count++] = (struct results_stream){
-            .library = texts[0],
-            .kind = texts[1],
-            .rule = texts[2],
+            .library = kept(results, texts[0]),
+            .kind = kept(results, texts[1]),
+            .rule = kept(results, texts[2]),
             .device = results_number(object, "device"),
             .flags = results_number(object, "flags"),
             .priority = results_number(object, "priority"),
@@ -275,8 +302,8 @@ static void add_note(struct results *results, const json_t *object)
     if (place == results->note_count) {
         results->notes = memory_grow(results->notes, results->note_count, &results->note_capacity,
                                      sizeof *results->notes);
-        results->notes[results->note_count++] =
-            (struct results_note){.severity = texts[0], .text = texts[1]};
+        results->notes[results->note_count++] = (struct results_note){
+            .severity = kept(results, texts[0]), .text = kept(results, texts[1])};
     }
     results->notes[place].count += results_number(object, "count");
 }
@@ -341,10 +368,10 @@ static bool add_process(struct results *results, json_t *document)
     results->processes = memory_grow(results->processes, results->process_count,
                                      &results->process_capacity, sizeof *results->processes);
     results->processes[results->process_count++] = (struct results_process){
-        .host = texts[0],
-        .argv0 = results_text(process, "argv0"),
-        .mode = results_text(document, "mode"),
-        .start = texts[2],
+        .host = kept(results, texts[0]),
+        .argv0 = kept_text(results, process, "argv0"),
+        .mode = kept_text(results, document, "mode"),
+        .start = kept(results, texts[2]),
         .pid = results_number(process, "pid"),
         .start_ticks = results_number(process, "start_ticks"),
         .image = results_number(process, "image"),
@@ -352,9 +379,9 @@ static bool add_process(struct results *results, json_t *document)
         .partial = json_is_true(json_object_get(document, "partial")),
         .ended = json_is_string(json_object_get(process, "end")),
         .running = json_is_true(json_object_get(process, "running")),
-        .policy_path = results_text(policy, "path"),
-        .policy_sha256 = results_text(policy, "sha256"),
-        .document = json_incref(document),
+        .policy_path = kept_text(results, policy, "path"),
+        .policy_sha256 = kept_text(results, policy, "sha256"),
+        .document = results->keep_documents ? json_incref(document) : NULL,
     };
     number_process(results, &results->processes[results->process_count - 1]);
     return true;
@@ -424,5 +451,6 @@ void results_release(struct results *results)
     free(results->unmatched);
     free(results->notes);
     json_decref(results->index);
+    json_decref(results->texts);
     *results = (struct results){0};
 }

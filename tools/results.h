@@ -41,8 +41,8 @@ struct results_outcomes {
     struct results_refusals refused;
 };
 
-/* One program image of a process: exec makes another of the same process. Strings belong to the
- * documents, which results keeps. */
+/* One program image of a process: exec makes another of the same process. Strings, here and below,
+ * belong to the results. */
 struct results_process {
     const char *host, *argv0, *mode;
     const char *start; /* when it started, as the report writes it */
@@ -54,7 +54,7 @@ struct results_process {
     bool partial;  /* some counts were lost */
     bool running;  /* it had not ended when its counters were read */
     const char *policy_path, *policy_sha256; /* "": not known */
-    json_t *document;
+    json_t *document;                        /* where they are kept, else NULL */
 };
 
 /* Tables of a report that can be full. */
@@ -110,6 +110,8 @@ struct results_note {
 };
 
 struct results {
+    bool keep_documents; /* set before the first report is added: the processes' documents stay, and
+                            with them memory for all of them */
     size_t process_count, process_capacity; /* images */
     struct results_process *processes;
     size_t kernel_count, kernel_capacity;
@@ -127,10 +129,11 @@ struct results {
     size_t number_count, number_capacity;  /* processes, whatever each executed */
     int64_t *newest_images;                /* by number */
     json_t *index; /* where things that are already there stand, by their keys */
+    json_t *texts; /* its keys are the strings */
 };
 
-/* Adds the report of one process. The document is checked to be one, and kept. False with the
- * reason in *error. A process that is already there is not added again. */
+/* Adds the report of one process. The document is checked to be one. False with the reason in
+ * *error. A process that is already there is not added again. */
 bool results_add(struct results *results, json_t *document, const char **error);
 
 /* results_files.c. Adds the reports in a file: of a process, of a job (run --report), or the

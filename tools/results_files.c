@@ -6,10 +6,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "memory.h"
@@ -27,12 +30,21 @@ enum file_kind {
     FILE_OTHER,
 };
 
-/* Reports found in files, before they are added: those of processes that ended in good order come
- * first, since their counters, if still there, say less. */
+/* A file that may hold reports, and what it held. */
+struct candidate {
+    char *path;
+    bool strict;     /* the user named this very file, so it has to be a report */
+    bool incomplete; /* holds reports of processes that did not end in good order */
+    /* Of the reading, which may be another thread's. */
+    json_t *document; /* of one process, or of a job; NULL: none, or not needed */
+    char *error;      /* NULL: none */
+    bool vanished;    /* was gone before it was read: its process just ended */
+};
+
 struct found {
     size_t count, capacity;
-    json_t **documents;
-    bool vanished; /* a file of a folder was gone before it was read: its process just ended */
+    struct candidate *candidates;
+    bool vanished; /* one of them, or a folder's entry */
 };
 
 /* By the first bytes: counters begin with a binary header, JSON with a bracket after white space.
@@ -61,38 +73,45 @@ static enum file_kind kind_of(const char *path)
     return strlen(start) < length ? FILE_COUNTERS : FILE_OTHER;
 }
 
-static void find_document(struct found *found, json_t *document)
+static size_t read_more(void *buffer, size_t size, void *data)
 {
-    found->documents =
-        memory_grow(found->documents, found->count, &found->capacity, sizeof *found->documents);
-    found->documents[found->count++] = document;
+    FILE *file = data;
+    size_t length = fread_unlocked(buffer, 1, size, file);
+
+    return length == 0 && ferror(file) ? (size_t)-1 : length;
 }
 
-static bool read_json(struct found *found, const char *path, bool strict)
+/* In blocks: character by character, as jansson reads files, it takes longer. */
+static json_t *load_json(const char *path, json_error_t *error)
+{
+    FILE *file = fopen(path, "re");
+    json_t *document = NULL;
+
+    *error = (json_error_t){.line = -1, .column = -1};
+    if (file == NULL) {
+        snprintf(error->text, sizeof error->text, "%s", strerror(errno));
+        return NULL;
+    }
+    document = json_load_callback(read_more, file, JSON_REJECT_DUPLICATES, error);
+    fclose(file);
+    return document;
+}
+
+static void read_json(struct candidate *candidate)
 {
     json_error_t error;
-    json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *process;
+    json_t *document = load_json(candidate->path, &error);
     const char *format = results_text(document, "format");
-    size_t i;
 
     if (document == NULL) {
-        command_error("%s:%d:%d: %s", path, error.line, error.column, error.text);
-        return false;
+        candidate->error =
+            memory_format("%s:%d:%d: %s", candidate->path, error.line, error.column, error.text);
+    } else if (candidate->strict || strcmp(format, "cudapolicy report") == 0 ||
+               strcmp(format, "cudapolicy job") == 0) {
+        candidate->document = document;
+    } else {
+        json_decref(document);
     }
-    if (strcmp(format, "cudapolicy job") != 0) {
-        if (strict || strcmp(format, "cudapolicy report") == 0) {
-            find_document(found, document);
-        } else {
-            json_decref(document);
-        }
-        return true;
-    }
-    json_array_foreach(json_object_get(document, "processes"), i, process)
-    {
-        find_document(found, json_incref(process));
-    }
-    json_decref(document);
-    return true;
 }
 
 static json_t *counters_document(const char *path, char *error, size_t size)
@@ -116,44 +135,55 @@ static json_t *counters_document(const char *path, char *error, size_t size)
     return document;
 }
 
-static bool read_counters(struct found *found, const char *path)
+static void read_counters(struct candidate *candidate)
 {
     char error[256] = "not understood";
-    json_t *document = counters_document(path, error, sizeof error);
 
-    if (document == NULL) {
-        command_error("%s: %s", path, error);
-        return false;
+    candidate->document = counters_document(candidate->path, error, sizeof error);
+    if (candidate->document == NULL) {
+        candidate->error = memory_format("%s: %s", candidate->path, error);
     }
-    find_document(found, document);
-    return true;
 }
 
-/* strict: the user named this very file, so it has to be a report. */
-static bool read_file(struct found *found, const char *path, bool strict)
+/* In any thread. */
+static void read_candidate(struct candidate *candidate)
 {
-    switch (kind_of(path)) {
+    switch (kind_of(candidate->path)) {
     case FILE_JSON:
-        return read_json(found, path, strict);
+        read_json(candidate);
+        return;
     case FILE_COUNTERS:
-        return (strict || strstr(path, ".counters") != NULL) ? read_counters(found, path) : true;
-    case FILE_OTHER:
-        if (strict) {
-            command_error("%s: not a report of cudapolicy", path);
+        if (candidate->strict || strstr(candidate->path, ".counters") != NULL) {
+            read_counters(candidate);
         }
-        return !strict;
+        return;
+    case FILE_OTHER:
+        if (candidate->strict) {
+            candidate->error = memory_format("%s: not a report of cudapolicy", candidate->path);
+        }
+        return;
     case FILE_UNREADABLE:
         break;
     }
-    if (!strict && errno == ENOENT) {
-        found->vanished = true;
-        return true;
+    if (!candidate->strict && errno == ENOENT) {
+        candidate->vanished = true;
+        return;
     }
-    command_error("cannot read '%s': %s", path, strerror(errno));
-    return false;
+    candidate->error = memory_format("cannot read '%s': %s", candidate->path, strerror(errno));
 }
 
-static bool read_path(struct found *found, const char *path, int depth);
+/* ---- Finding files ------------------------------------------------------------------------------
+ */
+
+static void find_file(struct found *found, const char *path, bool strict)
+{
+    found->candidates =
+        memory_grow(found->candidates, found->count, &found->capacity, sizeof *found->candidates);
+    found->candidates[found->count++] =
+        (struct candidate){.path = memory_copy(path), .strict = strict};
+}
+
+static bool find_in_path(struct found *found, const char *path, int depth);
 
 /* Neither hidden files nor reports that are being written: their counters are still there. */
 static int may_be_report(const struct dirent *entry)
@@ -161,7 +191,7 @@ static int may_be_report(const struct dirent *entry)
     return entry->d_name[0] != '.' && strstr(entry->d_name, ".json.part") == NULL;
 }
 
-static bool read_folder(struct found *found, const char *path, int depth)
+static bool find_in_folder(struct found *found, const char *path, int depth)
 {
     struct dirent **entries;
     int count = scandir(path, &entries, may_be_report, alphasort);
@@ -174,7 +204,7 @@ static bool read_folder(struct found *found, const char *path, int depth)
     for (int i = 0; i < count; i++) {
         char *entry = memory_format("%s/%s", path, entries[i]->d_name);
 
-        read = read_path(found, entry, depth + 1) && read;
+        read = find_in_path(found, entry, depth + 1) && read;
         free(entry);
         free(entries[i]);
     }
@@ -182,7 +212,7 @@ static bool read_folder(struct found *found, const char *path, int depth)
     return read;
 }
 
-static bool read_path(struct found *found, const char *path, int depth)
+static bool find_in_path(struct found *found, const char *path, int depth)
 {
     struct stat status;
     /* A link that the user names is followed; links in folders could lead anywhere. */
@@ -197,55 +227,160 @@ static bool read_path(struct found *found, const char *path, int depth)
         return false;
     }
     if (S_ISDIR(status.st_mode)) {
-        return depth >= FOLDER_DEPTH_LIMIT || read_folder(found, path, depth);
+        return depth >= FOLDER_DEPTH_LIMIT || find_in_folder(found, path, depth);
     }
     if (depth > 0 && !S_ISREG(status.st_mode)) {
         return true;
     }
-    return read_file(found, path, depth == 0);
+    find_file(found, path, depth == 0);
+    return true;
 }
 
-static bool add_found(struct results *results, const struct found *found, const char *path,
-                      bool complete)
+/* ---- Reading them -------------------------------------------------------------------------------
+ */
+
+/* Documents are large, and made several times as large by parsing: so many are held at once. */
+enum {
+    BATCH = 32,
+    THREADS = 8,
+};
+
+struct batch {
+    struct candidate *candidates;
+    size_t count;
+    atomic_size_t next;
+};
+
+static void *read_batch(void *data)
+{
+    struct batch *batch = data;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&batch->next, 1)) < batch->count) {
+        read_candidate(&batch->candidates[i]);
+    }
+    return NULL;
+}
+
+static void read_in_threads(struct candidate *candidates, size_t count)
+{
+    struct batch batch = {.candidates = candidates, .count = count};
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t threads[THREADS];
+    size_t started = 0;
+
+    json_object_seed(0); /* before there are several */
+    while (started < THREADS && started + 1 < count && (long)started + 1 < processors &&
+           pthread_create(&threads[started], NULL, read_batch, &batch) == 0) {
+        started++;
+    }
+    read_batch(&batch);
+    while (started > 0) {
+        pthread_join(threads[--started], NULL);
+    }
+}
+
+static bool add_document(struct results *results, struct candidate *candidate, json_t *document,
+                         bool complete)
+{
+    const char *error;
+
+    if (json_is_true(json_object_get(document, "complete")) != complete) {
+        candidate->incomplete = true;
+        return true;
+    }
+    if (results_add(results, document, &error)) {
+        return true;
+    }
+    command_error("%s: %s", candidate->path, error);
+    return false;
+}
+
+/* Adds what was read of a file, and lets go of it. */
+static bool add_candidate(struct results *results, struct candidate *candidate, bool complete)
+{
+    bool added = candidate->error == NULL, job = false;
+    json_t *process;
+    size_t i;
+
+    if (candidate->error != NULL) {
+        command_error("%s", candidate->error);
+    }
+    if (candidate->document != NULL) {
+        job = strcmp(results_text(candidate->document, "format"), "cudapolicy job") == 0;
+        if (!job) {
+            added = add_document(results, candidate, candidate->document, complete);
+        }
+    }
+    json_array_foreach(job ? json_object_get(candidate->document, "processes") : NULL, i, process)
+    {
+        added = add_document(results, candidate, process, complete) && added;
+    }
+    free(candidate->error);
+    candidate->error = NULL;
+    json_decref(candidate->document);
+    candidate->document = NULL;
+    return added;
+}
+
+static bool add_files(struct results *results, struct found *found, bool complete)
 {
     bool added = true;
 
-    for (size_t i = 0; i < found->count; i++) {
-        json_t *document = found->documents[i];
-        const char *error;
+    for (size_t first = 0; first < found->count; first += BATCH) {
+        size_t count = found->count - first < BATCH ? found->count - first : BATCH;
+        struct candidate *batch = &found->candidates[first];
 
-        if (json_is_true(json_object_get(document, "complete")) != complete) {
-            continue;
-        }
-        if (!results_add(results, document, &error)) {
-            command_error("%s: %s", path, error);
-            added = false;
+        read_in_threads(batch, count);
+        for (size_t i = 0; i < count; i++) {
+            found->vanished = found->vanished || batch[i].vanished;
+            added = add_candidate(results, &batch[i], complete) && added;
         }
     }
     return added;
 }
 
+/* Leaves those that hold a report of a process that did not end in good order. */
+static void keep_incomplete(struct found *found)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < found->count; i++) {
+        if (found->candidates[i].incomplete) {
+            found->candidates[kept++] = found->candidates[i];
+        } else {
+            free(found->candidates[i].path);
+        }
+    }
+    found->count = kept;
+}
+
 static void forget_found(struct found *found)
 {
     for (size_t i = 0; i < found->count; i++) {
-        json_decref(found->documents[i]);
+        free(found->candidates[i].path);
     }
-    free(found->documents);
+    free(found->candidates);
     *found = (struct found){0};
 }
 
+/* Reports of processes that ended in good order come first, since the counters of such a process,
+ * if still there, say less. */
 bool results_load(struct results *results, const char *path)
 {
     struct found found = {0};
-    bool loaded = read_path(&found, path, 0);
+    bool loaded = find_in_path(&found, path, 0);
 
-    /* Where a process put its report in the place of its counters meanwhile, it is there now. */
+    loaded = add_files(results, &found, true) && loaded;
+    /* Where a process put its report in the place of its counters meanwhile, it is there now; what
+     * was read before is not added again. */
     for (int tries = 0; found.vanished && tries < FOLDER_TRIES; tries++) {
         forget_found(&found);
-        loaded = read_path(&found, path, 0);
+        loaded = find_in_path(&found, path, 0);
+        loaded = add_files(results, &found, true) && loaded;
     }
-    loaded = add_found(results, &found, path, true) && loaded;
-    loaded = add_found(results, &found, path, false) && loaded;
+    keep_incomplete(&found);
+    loaded = add_files(results, &found, false) && loaded;
     forget_found(&found);
     return loaded;
 }

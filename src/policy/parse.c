@@ -107,7 +107,8 @@ static void normalise(struct policy_parser *parser)
     const struct policy_line *line = &parser->line;
     bool live = parser->state == POLICY_PARSER_IN_POLICY ||
                 parser->state == POLICY_PARSER_IN_RULE ||
-                parser->state == POLICY_PARSER_IN_PARTITION;
+                parser->state == POLICY_PARSER_IN_PARTITION ||
+                parser->state == POLICY_PARSER_IN_TUNE;
 
     parser->normalised_length = 0;
     parser->normalised_given = 0;
@@ -284,6 +285,7 @@ static void read_text(struct policy_parser *parser)
     if (!parser->stopped && !parser->out_of_memory) {
         policy_relate_partitions(parser);
         policy_check_rules(parser);
+        policy_relate_tune(parser);
     }
     if (parser->version == 0) {
         /* In which language was this written? */
@@ -311,6 +313,8 @@ static struct owned_policy *make_policy(struct policy_parser *parser, const char
     owned->policy.rules = parser->rules;
     owned->policy.partition_count = parser->partition_count;
     owned->policy.partitions = parser->partitions;
+    owned->policy.variation_count = parser->variation_count;
+    owned->policy.variations = parser->variations;
     SHA256Init(&digest);
     SHA256Update(&digest, (const uint8_t *)text, length);
     SHA256Final(owned->policy.sha256, &digest);

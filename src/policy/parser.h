@@ -14,6 +14,8 @@
 
 enum {
     POLICY_RULE_NAME_LIMIT = 100, /* bytes; of partitions too */
+    /* Of what a line of [tune] says: short enough for its canonical form to be a line, too. */
+    POLICY_VARIATION_TEXT_LIMIT = 16 * 1024,
 };
 
 /* A selector `stream`, which has to name a stream rule. */
@@ -28,6 +30,12 @@ struct policy_partition_reference {
     const char *name;          /* NULL: locality_domain */
     uint32_t number;           /* the locality domain's */
     struct policy_place place; /* of the value */
+};
+
+/* A line of [tune]: of which rule or partition it speaks can only be said at the end. */
+struct policy_variation_text {
+    const char *text;
+    struct policy_place place;
 };
 
 /* A rule or a partition while its section is read. */
@@ -45,6 +53,7 @@ enum policy_parser_state {
     POLICY_PARSER_IN_POLICY,
     POLICY_PARSER_IN_RULE,
     POLICY_PARSER_IN_PARTITION,
+    POLICY_PARSER_IN_TUNE,
     POLICY_PARSER_SKIPPING, /* a section that does not exist: its keys mean nothing */
 };
 
@@ -95,6 +104,12 @@ struct policy_parser {
     size_t partition_count;
     const struct policy_partition_reference *partition_references;
     size_t partition_reference_count;
+
+    struct policy_place tune_place; /* line 0: no [tune] yet */
+    const struct policy_variation_text *variation_texts;
+    size_t variation_text_count;
+    struct policy_variation *variations;
+    size_t variation_count;
 };
 
 /* parse.c: both report errors and leave the parser ready for the next line. */
@@ -135,6 +150,9 @@ void policy_check_rules(struct policy_parser *parser);
 /* relate_partition.c: finds the partition of each rule that has one, adds the unnamed ones, and
  * says what is wrong with them together. Before policy_check_rules. */
 void policy_relate_partitions(struct policy_parser *parser);
+
+/* tune.c: reads what [tune] varies and says what is wrong with it. After the other two. */
+void policy_relate_tune(struct policy_parser *parser);
 
 /* relate_device.c: what can be said of partitions that share a device. */
 void policy_check_devices(const struct policy_parser *parser);

@@ -34,6 +34,7 @@ enum policy_section {
     POLICY_SECTION_PARTITION,
     POLICY_SECTION_STREAM,
     POLICY_SECTION_KERNEL,
+    POLICY_SECTION_TUNE,
 };
 
 /* A selector with a yes/no answer, or not given. */
@@ -231,6 +232,16 @@ struct policy_rule {
     bool allow_legacy;     /* partition: kernels of the legacy NULL stream may be moved */
 };
 
+/* A line of [tune]: a key of a rule or a partition, and the values that `cudapolicy tune` tries for
+ * it. Each of them may stand there as far as that can be told of the key by itself. */
+struct policy_variation {
+    enum policy_section section; /* of the rule or partition */
+    const char *name, *key;
+    size_t value_count; /* at least 2, no two of them the same text */
+    const char *const *values;
+    struct policy_place place; /* of the line's value */
+};
+
 struct policy {
     int version;
     enum policy_mode mode;
@@ -239,8 +250,10 @@ struct policy {
     const struct policy_rule *rules; /* file order; kernel and stream rules together */
     size_t partition_count;
     const struct policy_partition
-        *partitions;    /* named ones in file order, then unnamed ones by number */
-    uint8_t sha256[32]; /* of the file's bytes */
+        *partitions; /* named ones in file order, then unnamed ones by number */
+    size_t variation_count;
+    const struct policy_variation *variations; /* file order; they change nothing by themselves */
+    uint8_t sha256[32];                        /* of the file's bytes */
 };
 
 enum {
@@ -251,6 +264,8 @@ enum {
     POLICY_COSCHEDULED_SM_LIMIT = 32,    /* CUDA's own, of compute capability 9.0 and later */
     POLICY_LOCALITY_DOMAIN_LIMIT = 256,  /* CUDA keeps their numbers in a byte */
     POLICY_ARM_LIMIT = 16,               /* arms of a live comparison */
+    POLICY_VARIATION_LIMIT = 64,         /* lines of [tune] */
+    POLICY_VARIATION_VALUE_LIMIT = 256,  /* values of one of them */
     POLICY_RULE_LIMIT = 65534,           /* rule indices fit 16 bits, with one value for "none" */
     POLICY_FILE_LIMIT = 16 * 1024 * 1024 /* bytes */
 };

@@ -31,19 +31,25 @@ static bool needs_quotes(const char *text)
     return false;
 }
 
-static void print_text(FILE *stream, const char *text)
+/* As it stands between quotation marks. */
+static void print_quoted(FILE *stream, const char *text)
 {
-    if (!needs_quotes(text)) {
-        fputs(text, stream);
-        return;
-    }
-    fputc('"', stream);
     for (; *text != '\0'; text++) {
         if (*text == '"') {
             fputc('"', stream);
         }
         fputc(*text, stream);
     }
+}
+
+void policy_text_print(FILE *stream, const char *text)
+{
+    if (!needs_quotes(text)) {
+        fputs(text, stream);
+        return;
+    }
+    fputc('"', stream);
+    print_quoted(stream, text);
     fputc('"', stream);
 }
 
@@ -54,7 +60,7 @@ static void print_texts(FILE *stream, const char *key, const struct policy_globs
 
         /* A line that was just short enough without blanks has to stay so. */
         fprintf(stream, fits ? "%s = " : "%s=", key);
-        print_text(stream, texts->patterns[i]);
+        policy_text_print(stream, texts->patterns[i]);
         fputc('\n', stream);
     }
 }
@@ -208,16 +214,22 @@ void policy_settings_print(FILE *stream, const struct policy_rule *rule)
     }
 }
 
-static void print_header(FILE *stream, enum policy_section section, const char *name)
+const char *policy_section_text(enum policy_section section)
 {
     size_t count;
     const struct policy_section_entry *sections = policy_vocabulary_sections(&count);
 
     for (size_t i = 0; i < count; i++) {
         if (sections[i].section == section) {
-            fprintf(stream, "[%s %s]\n", sections[i].text, name);
+            return sections[i].text;
         }
     }
+    return "";
+}
+
+static void print_header(FILE *stream, enum policy_section section, const char *name)
+{
+    fprintf(stream, "[%s %s]\n", policy_section_text(section), name);
 }
 
 void policy_rule_print(FILE *stream, const struct policy_rule *rule)
@@ -269,6 +281,37 @@ void policy_partition_print(FILE *stream, const struct policy_partition *partiti
     }
 }
 
+/* Whether a value has what would begin a comment: it stands after a blank. */
+static bool has_comment(const struct policy_variation *variation)
+{
+    for (size_t i = 0; i < variation->value_count; i++) {
+        for (const char *at = variation->values[i]; *at != '\0'; at++) {
+            if ((*at == ';' || *at == '#') && (at == variation->values[i] || is_blank(at[-1]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The kind of section stands there always: the name alone may be that of several. */
+static void print_variation(FILE *stream, const struct policy_variation *variation)
+{
+    bool quoted = has_comment(variation);
+
+    fprintf(stream, "vary = %s%s %s.%s = ", quoted ? "\"" : "",
+            policy_section_text(variation->section), variation->name, variation->key);
+    for (size_t i = 0; i < variation->value_count; i++) {
+        fputs(i > 0 ? ", " : "", stream);
+        if (quoted) {
+            print_quoted(stream, variation->values[i]);
+        } else {
+            fputs(variation->values[i], stream);
+        }
+    }
+    fputs(quoted ? "\"\n" : "\n", stream);
+}
+
 void policy_print(FILE *stream, const struct policy *policy)
 {
     fprintf(stream, "[policy]\nversion = %d\nmode = %s\n", policy->version,
@@ -280,5 +323,9 @@ void policy_print(FILE *stream, const struct policy *policy)
     for (size_t i = 0; i < policy->rule_count; i++) {
         fputc('\n', stream);
         policy_rule_print(stream, &policy->rules[i]);
+    }
+    for (size_t i = 0; i < policy->variation_count; i++) {
+        fputs(i == 0 ? "\n[tune]\n" : "", stream);
+        print_variation(stream, &policy->variations[i]);
     }
 }

@@ -12,6 +12,13 @@
 
 void policy_print(FILE *stream, const struct policy *policy);
 
+/* A value as it stands in a file: with quotation marks where it would be read differently without.
+ */
+void policy_text_print(FILE *stream, const char *text);
+
+/* The kind of a section as its header has it: "kernel". Never NULL. */
+const char *policy_section_text(enum policy_section section);
+
 /* The section of a rule, of a named partition; header included. */
 void policy_rule_print(FILE *stream, const struct policy_rule *rule);
 void policy_partition_print(FILE *stream, const struct policy_partition *partition);

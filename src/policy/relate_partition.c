@@ -214,10 +214,21 @@ static void settle(struct policy_parser *parser, bool *used)
     }
 }
 
+/* Whether some line of [tune] may send work there: those are read only after this. */
+static bool may_be_tried(const struct policy_parser *parser, const char *name)
+{
+    for (size_t i = 0; i < parser->variation_text_count; i++) {
+        if (strstr(parser->variation_texts[i].text, name) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void warn_unused(const struct policy_parser *parser, const bool *used)
 {
     for (size_t i = 0; i < parser->partition_count; i++) {
-        if (!used[i]) {
+        if (!used[i] && !may_be_tried(parser, parser->partitions[i].name)) {
             policy_diagnose(parser->diagnostics, POLICY_WARNING, parser->partitions[i].place,
                             "no rule uses [partition %s]: its SMs are set aside for nothing",
                             parser->partitions[i].name);

@@ -135,6 +135,22 @@ static void begin_policy(struct policy_parser *parser)
     parser->state = POLICY_PARSER_IN_POLICY;
 }
 
+static void begin_tune(struct policy_parser *parser)
+{
+    if (parser->line.name.length != 0) {
+        policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->line.name.place,
+                        "[tune] takes no name");
+    }
+    if (parser->tune_place.line != 0) {
+        policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->section_place,
+                        "second [tune]; the first is in line %u",
+                        (unsigned)parser->tune_place.line);
+    } else {
+        parser->tune_place = parser->section_place;
+    }
+    parser->state = POLICY_PARSER_IN_TUNE;
+}
+
 static void begin_named(struct policy_parser *parser)
 {
     struct policy_rule_builder *builder = &parser->builder;
@@ -174,6 +190,8 @@ void policy_parser_begin_section(struct policy_parser *parser)
         parser->state = POLICY_PARSER_SKIPPING;
         parser->header_broken = true;
         parser->first_header_broken |= parser->section_count == 1;
+    } else if (parser->section->section == POLICY_SECTION_TUNE) {
+        begin_tune(parser);
     } else if (!parser->section->named) {
         begin_policy(parser);
     } else {

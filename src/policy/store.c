@@ -178,6 +178,22 @@ static void store_partition_key(struct policy_parser *parser, struct policy_valu
     }
 }
 
+/* ---- [tune] --------------------------------------------------------------------------------- */
+
+static void note_variation(struct policy_parser *parser, struct policy_value_text *value)
+{
+    struct policy_variation_text *texts = policy_arena_grow(
+        &parser->arena, parser->variation_texts, parser->variation_text_count, sizeof *texts);
+
+    if (texts == NULL) {
+        value->out_of_memory = true;
+        return;
+    }
+    texts[parser->variation_text_count++] =
+        (struct policy_variation_text){.text = value->text, .place = value->place};
+    parser->variation_texts = texts;
+}
+
 /* ---- settings ------------------------------------------------------------------------------- */
 
 /* leave and unset; true when the value was one of them. */
@@ -401,6 +417,8 @@ void policy_parser_store(struct policy_parser *parser, const char *key_text, con
     case POLICY_ROLE_PROPERTY:
         if (parser->state == POLICY_PARSER_IN_PARTITION) {
             store_partition_key(parser, &value);
+        } else if (parser->state == POLICY_PARSER_IN_TUNE) {
+            note_variation(parser, &value);
         } else {
             store_property(parser, &value);
         }

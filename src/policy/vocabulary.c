@@ -46,6 +46,17 @@ static const struct policy_key_entry keys[] = {
      .offset = offsetof(struct policy_partition, field),                                           \
      .values = (value_text),                                                                       \
      .help = (key_help)},
+#define POLICY_TUNE_KEY(id, key_text, value_kind, value_text, key_help)                            \
+    {.key = POLICY_KEY_##id,                                                                       \
+     .text = (key_text),                                                                           \
+     .role = POLICY_ROLE_PROPERTY,                                                                 \
+     .sections = POLICY_IN(TUNE),                                                                  \
+     .repeatable = true,                                                                           \
+     .kind = POLICY_VALUE_##value_kind,                                                            \
+     .words = POLICY_WORDS_NONE,                                                                   \
+     .offset = POLICY_NO_OFFSET,                                                                   \
+     .values = (value_text),                                                                       \
+     .help = (key_help)},
 #define POLICY_SELECTOR(id, key_text, key_sections, key_repeatable, value_kind, word_list,         \
                         key_low, key_high, field, value_text, key_help)                            \
     {.key = POLICY_KEY_##id,                                                                       \

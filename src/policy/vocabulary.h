@@ -19,7 +19,7 @@
 #define POLICY_IN_ANY (~0u)
 
 enum policy_role {
-    POLICY_ROLE_PROPERTY, /* of the policy as a whole, or of a partition */
+    POLICY_ROLE_PROPERTY, /* of the policy as a whole, of a partition, or of [tune] */
     POLICY_ROLE_SELECTOR,
     POLICY_ROLE_SETTING,
     POLICY_ROLE_MODIFIER,
@@ -45,6 +45,7 @@ enum policy_value_kind {
     POLICY_VALUE_EVEN,     /* an even number */
     POLICY_VALUE_LOCALITY_DOMAIN,
     POLICY_VALUE_PARTITION_NAME,
+    POLICY_VALUE_VARIATION, /* a key of a rule or partition, and values for it */
 };
 
 enum policy_word_list {
@@ -56,6 +57,7 @@ enum policy_word_list {
 enum policy_key {
 #define POLICY_PROPERTY(id, ...) POLICY_KEY_##id,
 #define POLICY_PARTITION_KEY(id, ...) POLICY_KEY_##id,
+#define POLICY_TUNE_KEY(id, ...) POLICY_KEY_##id,
 #define POLICY_SELECTOR(id, ...) POLICY_KEY_##id,
 #define POLICY_SETTING_ENTRY(id, ...) POLICY_KEY_##id,
 #define POLICY_MODIFIER(id, ...) POLICY_KEY_##id,

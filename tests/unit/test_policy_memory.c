@@ -82,6 +82,9 @@ static char *long_policy(bool good, size_t *length)
             (size_t)snprintf(text + used, size - used, "[kernel k%d]\nname = n%d\nname = m%d\n%s",
                              i, i, i, good ? "priority = 2\n" : "priority = x\n");
     }
+    used += (size_t)snprintf(text + used, size - used,
+                             "[tune]\nvary = k0.priority = 1, 2, 3\nvary = p.sm_count = 8, 16\n"
+                             "vary = s.partition = p, leave\nvary = k1.device = 0, 1\n");
     *length = used;
     return text;
 }
@@ -109,6 +112,7 @@ static void reading_fails_cleanly_whichever_allocation_fails(bool good)
         } else {
             assert_int_equal(policy->rule_count, 43);
             assert_int_equal(policy->partition_count, 2);
+            assert_int_equal(policy->variation_count, 4);
         }
         policy_free(policy);
         live_count++; /* strdup's */

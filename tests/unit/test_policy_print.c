@@ -72,6 +72,16 @@ static void values_are_written_in_their_shortest_form(void **state)
         "[kernel l]\nname = y\ncluster_dim = 1,1,2\nshared_memory_carveout = 7%\n");
 }
 
+static void what_is_varied_is_written_with_its_kind(void **state)
+{
+    (void)state;
+    expect_printed(POLICY_HEADER "[tune]\nvary=k.name=a,b  c\nvary=\"k.library=x, #y\"\n"
+                                 "[kernel k]\npriority = 0\n",
+                   "[policy]\nversion = 1\nmode = enforce\n\n[kernel k]\npriority = 0\n\n"
+                   "[tune]\nvary = kernel k.name = a, b  c\n"
+                   "vary = \"kernel k.library = x, #y\"\n");
+}
+
 static void settings_have_a_text(void **state)
 {
     struct policy_setting_value value = {.action = POLICY_ACTION_SET};
@@ -236,6 +246,24 @@ static void write_random_partitions(FILE *stream)
     }
 }
 
+static void write_random_tune(FILE *stream)
+{
+    static const char *const lines[] = {
+        "vary = base.priority = 0, -1",
+        "vary = partition base.sm_count = 16,rest",
+        "vary = \"r1.library = a # b, \"\"q\"\", c\"",
+        "vary = r1.priority = 3,leave",
+        "vary = r1.partition = base, leave",
+    };
+
+    fputs("[tune]\n", stream);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (random_below(2)) {
+            fprintf(stream, "%s\n", lines[i]);
+        }
+    }
+}
+
 static void printed_policy_is_read_as_the_same_policy(void **state)
 {
     unsigned good = 0;
@@ -252,6 +280,9 @@ static void printed_policy_is_read_as_the_same_policy(void **state)
         fprintf(stream, "%s[stream base]\n[partition base]\nsm_count = 8\n", POLICY_HEADER);
         write_random_partitions(stream);
         write_random_rule(stream, 1);
+        if (random_below(2)) {
+            write_random_tune(stream);
+        }
         assert_int_equal(fclose(stream), 0);
         struct policy *policy = policy_parse(text, length, "test.ini", &diagnostics);
         if (policy != NULL) {
@@ -281,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canonical_form_has_keys_in_the_order_of_the_vocabulary),
         cmocka_unit_test(values_are_written_in_their_shortest_form),
+        cmocka_unit_test(what_is_varied_is_written_with_its_kind),
         cmocka_unit_test(settings_have_a_text),
         cmocka_unit_test(line_that_was_just_short_enough_stays_so),
         cmocka_unit_test(printed_policy_is_read_as_the_same_policy),

@@ -148,11 +148,32 @@ static inline bool same_partition(const struct policy_partition *left,
            left->backfill == right->backfill && same_devices(&left->device, &right->device);
 }
 
+static inline bool same_variation(const struct policy_variation *left,
+                                  const struct policy_variation *right)
+{
+    if (left->section != right->section || strcmp(left->name, right->name) != 0 ||
+        strcmp(left->key, right->key) != 0 || left->value_count != right->value_count) {
+        return false;
+    }
+    for (size_t i = 0; i < left->value_count; i++) {
+        if (strcmp(left->values[i], right->values[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static inline bool same_policy(const struct policy *left, const struct policy *right)
 {
     if (left->version != right->version || left->mode != right->mode ||
-        left->rule_count != right->rule_count || left->partition_count != right->partition_count) {
+        left->rule_count != right->rule_count || left->partition_count != right->partition_count ||
+        left->variation_count != right->variation_count) {
         return false;
+    }
+    for (size_t i = 0; i < left->variation_count; i++) {
+        if (!same_variation(&left->variations[i], &right->variations[i])) {
+            return false;
+        }
     }
     for (size_t i = 0; i < left->partition_count; i++) {
         if (!same_partition(&left->partitions[i], &right->partitions[i])) {

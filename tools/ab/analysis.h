@@ -71,6 +71,7 @@ enum ab_warning_kind {
     AB_WARNING_FAILURES,
     AB_WARNING_FLAGGED_MATTERS, /* without the flagged blocks the verdict would be another one */
     AB_WARNING_COST,            /* the preload alone makes a difference */
+    AB_WARNING_NOT_COMPARABLE,  /* values of a metric that are not positive: no ratios */
 };
 
 struct ab_warning {

@@ -22,15 +22,22 @@ struct ab_execution {
     const char *label;        /* before the progress, e.g. "search: "; "" */
 };
 
-/* The journal: the experiment on its first line, then a run a line. A line cut short by a crash is
- * dropped. False with a message on stderr; with resume, when it is about another command, other
- * arms (their files' SHA-256), metrics or seed. */
+/*
+ * journal.c. The journal: the experiment on its first line, then a run a line, each on the disk
+ * before the next one starts. A line cut short by a crash is dropped.
+ *
+ * Resume reads the runs of a journal into an experiment that has none; where its seed is 0, the
+ * journal's is taken. False with a message on stderr: also when the journal is about another
+ * command, other arms (their files' SHA-256), metrics, or another plan or seed.
+ */
 bool ab_journal_begin(const struct ab_experiment *experiment, const char *path);
 bool ab_journal_resume(struct ab_experiment *experiment, const char *path);
+bool ab_journal_add(const struct ab_experiment *experiment, const struct ab_run *run,
+                    const char *path);
 
 /* Makes the runs that are missing. False when the experiment cannot go on: the reason was printed
- * (the first run of the baseline failed, a metric never matched, an arm does not load). What was
- * run stays in the experiment either way. */
+ * (the first run of the baseline failed or lacks a metric, a policy was changed meanwhile,
+ * --prepare failed). What was run stays in the experiment either way. */
 bool ab_execute(struct ab_experiment *experiment, const struct ab_execution *execution);
 
 #endif

@@ -167,6 +167,9 @@ struct ab_experiment {
 /* Appends a run, all zero but for values that are NaN. */
 struct ab_run *ab_experiment_add_run(struct ab_experiment *experiment);
 
+/* Takes the last run away again. */
+void ab_experiment_drop_run(struct ab_experiment *experiment);
+
 /* Frees what the experiment holds, not the struct. */
 void ab_experiment_release(struct ab_experiment *experiment);
 

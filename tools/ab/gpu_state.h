@@ -25,8 +25,15 @@ char *gpu_state_describe(const struct gpu_state *state);
  * descendants in it) are ours; others on a GPU are flagged. */
 void gpu_state_begin(struct gpu_state *state, pid_t process_group);
 void gpu_state_sample(struct gpu_state *state);
+/* The clock is the mean of the samples in which a GPU worked. A GPU that no longer answers is not
+ * asked again; what it said before counts. known: at least one question was answered. */
 void gpu_state_end(struct gpu_state *state, struct ab_run_gpu *gpu);
 
 void gpu_state_close(struct gpu_state *state);
+
+/* Sets AB_GPU_CLOCKS_CHANGED in the runs whose clock is more than 3 % away from the median of the
+ * experiment's runs, and clears it in the others. After each run, or at the end: what it says
+ * depends on all runs. */
+void gpu_state_mark_clocks(struct ab_experiment *experiment);
 
 #endif

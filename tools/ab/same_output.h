@@ -4,7 +4,10 @@
 
 /*
  * --same-output: what the runs of all arms must agree on. The first successful run of the baseline
- * is the reference. Numbers are compared with a tolerance, everything else as text.
+ * is the reference. Numbers are compared with a tolerance, everything else as text; blanks are
+ * equal however many there are, so that a number may take more room. NaN equals NaN.
+ *
+ * Files and lines may be of any size; what of the reference is needed is kept in a temporary file.
  */
 
 #include <stdbool.h>
@@ -13,7 +16,9 @@
 struct ab_same_output;
 
 /* definition: a path of a file that each run writes ("FILE", may contain {arm}), or "/REGEX/" for
- * lines of standard output that match. relative and absolute: tolerance of numbers; 0: equal.
+ * what matches in lines of standard output, the first match of each. relative and absolute:
+ * tolerance of numbers, |a - b| <= absolute + relative * |reference|; 0: equal. A file that is no
+ * text is compared byte by byte, which needs a tolerance of 0.
  * NULL with a message in error[size] when the expression is wrong. */
 struct ab_same_output *ab_same_output_new(const char *definition, double relative, double absolute,
                                           char *error, size_t size);
@@ -21,7 +26,7 @@ struct ab_same_output *ab_same_output_new(const char *definition, double relativ
 enum ab_same {
     AB_SAME,
     AB_DIFFERENT,      /* error says where: line, both values, the difference */
-    AB_SAME_NO_OUTPUT, /* nothing matched, or no file: error says so */
+    AB_SAME_NO_OUTPUT, /* nothing to compare: nothing matched, no file, no text: error says so */
 };
 
 /* Takes what a run left as the reference, or compares it with that. output: its standard output;

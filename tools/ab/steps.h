@@ -6,7 +6,10 @@
  * The time of a step of a program that says nothing about it: the counters of its processes'
  * reports are read while it runs, and how fast the count of step kernels (or of graph launches)
  * rises is the time of a step. A process that ended in good order put its report in the place of
- * its counters; what was read before counts.
+ * its counters; its file is kept open, so that the last counts are read all the same.
+ *
+ * A launch of a step kernel counts when it is eager or replayed in a graph; one that is captured is
+ * none yet. Graph launches are calls of cuGraphLaunch.
  */
 
 #include <stdbool.h>
@@ -18,11 +21,18 @@ struct ab_step_sample {
     int64_t count; /* launches of step kernels by then */
 };
 
+struct report_watch;
+
 struct ab_step_process {
     char *counters; /* name of the file */
     long pid;
     size_t sample_count, sample_capacity;
     struct ab_step_sample *samples; /* one where the count was another one than before */
+    /* of steps.c: */
+    struct report_watch *watch; /* NULL: nothing more is read */
+    uint64_t device, inode;
+    bool removed;
+    size_t stride, age; /* changes between two samples, and since the last one but one */
 };
 
 struct ab_steps {
@@ -30,8 +40,11 @@ struct ab_steps {
     char *kernel; /* name glob as in a policy; NULL: graph launches */
     size_t process_count, process_capacity;
     struct ab_step_process *processes;
+    uint64_t readings;
+    char problem[256]; /* with a file that could not be read as counters; "": none */
 };
 
+/* kernel: as a policy's `name`; one that begins with _Z is matched with the mangled name. */
 void ab_steps_start(struct ab_steps *steps, const char *folder, const char *kernel);
 
 /* Reads all counters in the folder once; to be called every interval milliseconds while the run

@@ -23,22 +23,41 @@ struct ab_trial_options {
     struct ab_same_output *same_output;    /* NULL: not asked */
     const char *step_kernel;               /* see steps.h; with watch_steps */
     bool watch_steps;
+    char *const
+        *variables; /* NAME=VALUE for the command and the shell commands; {arm} … replaced */
+    size_t variable_count;
+    bool reference_taken;  /* an earlier run is what same_output compares with; else the next one of
+                              the baseline that goes well is */
     bool keep_output;      /* also of runs that went well */
-    bool show_output;      /* pass what the command prints on to our stderr */
+    bool keep_reports;     /* of all runs */
+    bool show_output;      /* pass what the command prints on to our stderr, when it has ended */
     struct gpu_state *gpu; /* NULL: not read */
 };
 
+/* Makes what all runs need in the experiment's folder, which is there. False with a message. */
+bool ab_trial_make_folders(const struct ab_trial_options *options);
+
 /* Makes the run that run->arm, block and position say and fills in the rest of it. Signals that end
- * us (SIGINT, SIGTERM) end the run too: its outcome is AB_INTERRUPTED. */
-void ab_trial_run(const struct ab_experiment *experiment, const struct ab_trial_options *options,
+ * us (SIGINT, SIGTERM, SIGHUP) end the run too: its outcome is AB_INTERRUPTED. So it is where the
+ * run was suspended, and then it can be made again: ab_trial_interrupted() tells. False, with a
+ * message on stderr, when for a reason that is not the arm's (a folder cannot be made, --prepare or
+ * --cleanup fails) no run can be made. */
+bool ab_trial_run(const struct ab_experiment *experiment, const struct ab_trial_options *options,
                   struct ab_run *run);
 
-/* text with {arm}, {block}, {position}, {run} and {folder} replaced, "{{" and "}}" for braces; to
- * be freed. Braces around anything else stay as they are. */
+/* "12-3" (block and position), "w0-3" in a warm-up block; the folder of the run, with the files
+ * stdout and stderr where these are kept. To be freed. */
+char *ab_trial_run_name(const struct ab_run *run);
+char *ab_trial_folder(const struct ab_experiment *experiment,
+                      const struct ab_trial_options *options, const struct ab_run *run);
+
+/* text with {arm}, {block}, {position}, {run} (its name) and {folder} (of the run) replaced;
+ * "{{arm}}" stands for "{arm}" itself. Every other brace stays as it is. To be freed. */
 char *ab_trial_expand(const char *text, const struct ab_experiment *experiment,
                       const struct ab_run *run, const char *folder);
 
-/* Whether the user asked to end (SIGINT, SIGTERM, SIGHUP) since the last ab_trial_catch_signals. */
+/* From the first of these on, signals that would end us only end the run that is going on (a second
+ * one at once). Whether the user asked to end since the last ab_trial_catch_signals. */
 void ab_trial_catch_signals(void);
 bool ab_trial_interrupted(void);
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Experiments in memory. As JSON: experiment_json.c. */
+
+#include "experiment.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "metric.h"
+
+const char *const ab_outcome_names[AB_OUTCOME_COUNT] = {
+    [AB_OK] = "ok",
+    [AB_EXITED] = "exited",
+    [AB_SIGNALLED] = "signalled",
+    [AB_TIMED_OUT] = "timed out",
+    [AB_CHECK_FAILED] = "check failed",
+    [AB_OUTPUT_DIFFERS] = "output differs",
+    [AB_METRIC_MISSING] = "metric missing",
+    [AB_NOT_ATTACHED] = "not attached",
+    [AB_INTERRUPTED] = "interrupted",
+};
+
+struct ab_run *ab_experiment_add_run(struct ab_experiment *experiment)
+{
+    struct ab_run *run;
+
+    experiment->runs = memory_grow(experiment->runs, experiment->run_count,
+                                   &experiment->run_capacity, sizeof *experiment->runs);
+    run = &experiment->runs[experiment->run_count++];
+    *run = (struct ab_run){
+        .seconds = NAN,
+        .gpu = {.sm_clock_mhz = NAN, .temperature_celsius = NAN, .power_watts = NAN},
+        .values = memory_allocate(experiment->metric_count, sizeof *run->values),
+    };
+    for (size_t i = 0; i < experiment->metric_count; i++) {
+        run->values[i] = (struct ab_run_value){.value = NAN, .autocorrelation = NAN};
+    }
+    return run;
+}
+
+void ab_experiment_drop_run(struct ab_experiment *experiment)
+{
+    struct ab_run *run = &experiment->runs[--experiment->run_count];
+
+    free(run->message);
+    free(run->values);
+}
+
+static void release_arm(struct ab_arm *arm)
+{
+    free(arm->name);
+    free(arm->policy);
+    free(arm->policy_sha256);
+}
+
+void ab_experiment_release(struct ab_experiment *experiment)
+{
+    while (experiment->run_count > 0) {
+        ab_experiment_drop_run(experiment);
+    }
+    free(experiment->runs);
+    for (size_t i = 0; i < experiment->arm_count; i++) {
+        release_arm(&experiment->arms[i]);
+    }
+    free(experiment->arms);
+    for (size_t i = 0; i < experiment->metric_count; i++) {
+        ab_metric_release(&experiment->metrics[i]);
+    }
+    free(experiment->metrics);
+    for (char **word = experiment->command; word != NULL && *word != NULL; word++) {
+        free(*word);
+    }
+    free(experiment->command);
+    free(experiment->started);
+    free(experiment->host);
+    *experiment = (struct ab_experiment){0};
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tune_print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_output.h"
+#include "memory.h"
+#include "printable.h"
+#include "table.h"
+
+static const char *const end_names[] = {
+    [SEARCH_CONFIRMED] = "confirmed",
+    [SEARCH_NOTHING] = "nothing better",
+    [SEARCH_INCONCLUSIVE] = "inconclusive",
+    [SEARCH_BROKEN] = "broken",
+};
+
+static const char *baseline_name(const struct search *search)
+{
+    static const char *const names[] = {
+        [SEARCH_AGAINST_BASE] = "base",
+        [SEARCH_AGAINST_NONE] = "none",
+        [SEARCH_AGAINST_OBSERVE] = "observe",
+    };
+
+    return names[search->baseline];
+}
+
+static size_t tried_count(const struct search *search)
+{
+    return search->space->candidate_count - (search->with_base ? 0 : 1);
+}
+
+void tune_print_space(const struct search *search, FILE *stream)
+{
+    const struct space *space = search->space;
+    struct table *table = table_new();
+
+    fprintf(stream, "%zu candidate%s against %s, seed %" PRIu64 ":\n", tried_count(search),
+            tried_count(search) == 1 ? "" : "s", baseline_name(search), search->plan.seed);
+    table_column(table, "arm", TABLE_LEFT, false);
+    table_column(table, "policy", TABLE_LEFT, true);
+    for (size_t i = search->with_base ? 0 : 1; i < space->candidate_count; i++) {
+        table_cell(table, "%s", space->candidates[i].arm);
+        table_cell(table, "%s", i == 0 ? "the policy as it stands" : space->candidates[i].name);
+    }
+    table_print(table, stream, search->wide, "  ");
+    table_free(table);
+    for (size_t i = 0; i < space->left_out_count; i++) {
+        char *name = printable_copy(space->left_out[i].name);
+
+        fprintf(stream, "left out: %s: %s\n", name, space->left_out[i].reason);
+        free(name);
+    }
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+/* "ratio 0.7391, 95 % interval 0.7102 .. 0.7691, 20 blocks" */
+static char *figures(double ratio, double low, double high, double level, size_t blocks)
+{
+    const char *plural = blocks == 1 ? "" : "s";
+
+    if (isnan(ratio)) {
+        return memory_copy("no ratio");
+    }
+    if (isnan(low) || isnan(high)) {
+        return memory_format("ratio %.4f, %zu block%s, too few for an interval", ratio, blocks,
+                             plural);
+    }
+    return memory_format("ratio %.4f, %.3g %% interval %.4f .. %.4f, %zu block%s", ratio,
+                         100 * level, low, high, blocks, plural);
+}
+
+static char *score_figures(const struct search_score *score)
+{
+    return figures(score->ratio, score->low, score->high, score->level, score->blocks);
+}
+
+static char *confirmed_figures(const struct search_result *result)
+{
+    const struct ab_comparison *comparison = search_confirmation(result);
+
+    if (comparison == NULL) {
+        return memory_copy("no figures");
+    }
+    return figures(comparison->ratio, comparison->low, comparison->high, comparison->level,
+                   comparison->pairs);
+}
+
+static void print_shrinkage(const struct search *search, const struct search_result *result,
+                            FILE *stream)
+{
+    const struct search_score *score = &result->scores[result->best];
+    const struct ab_comparison *comparison = search_confirmation(result);
+    char *searched = score_figures(score), *confirmed = confirmed_figures(result);
+
+    fprintf(stream, "  search:       %s (best of %zu: such a figure is too good)\n", searched,
+            tried_count(search));
+    fprintf(stream, "  confirmation: %s (new runs, seed %" PRIu64 ")\n", confirmed,
+            result->confirmation_seed);
+    if (comparison != NULL && !isnan(comparison->ratio)) {
+        double before = 100 * (search_gain(&search->metrics[0], score->ratio) - 1);
+        double after = 100 * (search_gain(&search->metrics[0], comparison->ratio) - 1);
+
+        fprintf(stream, "  shrinkage:    from %+.1f %% in the search to %+.1f %%\n", before, after);
+    }
+    free(searched);
+    free(confirmed);
+}
+
+static void print_confirmed(const struct search *search, const struct search_result *result,
+                            const char *name, FILE *stream)
+{
+    const struct ab_comparison *comparison = search_confirmation(result);
+    const struct ab_metric *metric = &search->metrics[0];
+    double low = search_gain(metric, comparison->low), high = search_gain(metric, comparison->high);
+
+    fprintf(stream,
+            "%s is better than %s: %.3f times as good in %s (%.3g %% interval %.3f .. %.3f)\n",
+            name, baseline_name(search), search_gain(metric, comparison->ratio), metric->name,
+            100 * comparison->level, fmin(low, high), fmax(low, high));
+}
+
+static void print_inconclusive(const struct search *search, const struct search_result *result,
+                               const char *name, FILE *stream)
+{
+    const struct ab_comparison *comparison = search_confirmation(result);
+
+    if (result->search.interrupted || !result->confirmed) {
+        fprintf(stream, "The search was ended before anything could be confirmed.\n");
+        return;
+    }
+    fprintf(stream, "Not enough runs to say whether %s is better than %s", name,
+            baseline_name(search));
+    if (comparison != NULL && !isnan(comparison->blocks_for_ratio)) {
+        fprintf(stream, "; about %.0f blocks would show a ratio of %.4f",
+                comparison->blocks_for_ratio, comparison->ratio);
+    }
+    fputs(".\n", stream);
+}
+
+static void print_nothing(const struct search *search, const struct search_result *result,
+                          const char *name, FILE *stream)
+{
+    if (result->confirmed) {
+        fprintf(stream,
+                "Nothing beats %s: %s, the best of the search, is not better in new runs.\n",
+                baseline_name(search), name);
+        return;
+    }
+    char *best = score_figures(&result->scores[result->best]);
+
+    fprintf(stream,
+            "Nothing beats %s by more than %g %%: the search rules it out for every candidate. "
+            "The best was %s: %s.\n",
+            baseline_name(search), 100 * search->plan.margin, name, best);
+    free(best);
+}
+
+static void print_broken(const struct search_result *result, const char *name, FILE *stream)
+{
+    if (result->confirmed && search_confirmation(result) != NULL) {
+        fprintf(stream,
+                "%s, the best of the search, is broken: it fails, or changes results, in "
+                "new runs, or the baseline does.\n",
+                name);
+    } else if (result->best == SIZE_MAX && result->search.run_count > 0) {
+        fputs("Nothing to confirm: no candidate worked.\n", stream);
+    } else {
+        fputs("The search could not be made.\n", stream);
+    }
+}
+
+void tune_print_result(const struct search *search, const struct search_result *result,
+                       FILE *stream)
+{
+    char *name = printable_copy(
+        result->best == SIZE_MAX ? "" : search->space->candidates[result->best].name);
+
+    switch (result->end) {
+    case SEARCH_CONFIRMED:
+        print_confirmed(search, result, name, stream);
+        break;
+    case SEARCH_NOTHING:
+        print_nothing(search, result, name, stream);
+        break;
+    case SEARCH_INCONCLUSIVE:
+        print_inconclusive(search, result, name, stream);
+        break;
+    case SEARCH_BROKEN:
+        print_broken(result, name, stream);
+        break;
+    }
+    if (result->confirmed) {
+        print_shrinkage(search, result, stream);
+    }
+    free(name);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static json_t *number_json(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+/* Integers of JSON readers end early; a seed has 64 bits. */
+static json_t *seed_json(uint64_t seed)
+{
+    char digits[24];
+
+    if (seed <= INT64_MAX) {
+        return json_integer((json_int_t)seed);
+    }
+    snprintf(digits, sizeof digits, "%" PRIu64, seed);
+    return json_string(digits);
+}
+
+static json_t *candidate_json(const struct search *search, const struct search_result *result,
+                              size_t candidate)
+{
+    const struct search_score *score = &result->scores[candidate];
+
+    return json_pack("{s:o, s:s, s:b, s:I, s:o, s:o, s:o, s:o}", "name",
+                     json_output_string(search->space->candidates[candidate].name), "arm",
+                     search->space->candidates[candidate].arm, "broken", score->broken, "blocks",
+                     (json_int_t)score->blocks, "ratio", number_json(score->ratio), "low",
+                     number_json(score->low), "high", number_json(score->high), "level",
+                     number_json(score->blocks > 0 ? score->level : NAN));
+}
+
+static json_t *search_json(const struct search *search, const struct search_result *result)
+{
+    json_t *candidates = json_array(), *left_out = json_array();
+
+    for (size_t i = search->with_base ? 0 : 1; i < search->space->candidate_count; i++) {
+        json_array_append_new(candidates, candidate_json(search, result, i));
+    }
+    for (size_t i = 0; i < search->space->left_out_count; i++) {
+        json_array_append_new(
+            left_out,
+            json_pack("{s:o, s:o}", "name", json_output_string(search->space->left_out[i].name),
+                      "reason", json_output_string(search->space->left_out[i].reason)));
+    }
+    return json_pack("{s:o, s:I, s:I, s:o, s:o}", "seed", seed_json(result->search_seed), "rounds",
+                     (json_int_t)result->rounds, "runs", (json_int_t)result->search.run_count,
+                     "candidates", candidates, "left_out", left_out);
+}
+
+static json_t *confirmation_json(const struct search_result *result)
+{
+    const struct ab_comparison *comparison = search_confirmation(result);
+
+    if (comparison == NULL) {
+        return json_null();
+    }
+    return json_pack(
+        "{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "seed", seed_json(result->confirmation_seed),
+        "runs", (json_int_t)result->confirmation.run_count, "blocks", (json_int_t)comparison->pairs,
+        "ratio", number_json(comparison->ratio), "low", number_json(comparison->low), "high",
+        number_json(comparison->high), "level", number_json(comparison->level), "verdict",
+        ab_verdict_names[comparison->verdict]);
+}
+
+json_t *tune_result_json(const struct search *search, const struct search_result *result)
+{
+    json_t *best = json_null();
+
+    if (result->best != SIZE_MAX) {
+        best = json_output_string(search->space->candidates[result->best].name);
+    }
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "format",
+                     "cudapolicy tune", "schema", 1, "result", end_names[result->end], "baseline",
+                     baseline_name(search), "metric", search->metrics[0].name, "direction",
+                     search->metrics[0].direction == AB_LESS_IS_BETTER ? "less" : "more", "seed",
+                     seed_json(search->plan.seed), "best", best, "search",
+                     search_json(search, result), "confirmation", confirmation_json(result));
+}
