@@ -44,6 +44,8 @@ extern const struct command command_explain;
 extern const struct command command_record;
 extern const struct command command_report;
 extern const struct command command_show;
+extern const struct command command_ab;
+extern const struct command command_tune;
 
 /* Prints "cudapolicy: message" on stderr. */
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

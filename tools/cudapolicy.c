@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_run, &command_check, &command_explain, &command_record, &command_report, &command_show,
+    &command_run,    &command_check, &command_explain, &command_record,
+    &command_report, &command_show,  &command_ab,    &command_tune,
 };
 enum {
     COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]),
@@ -33,7 +34,9 @@ static int print_help(void)
          "  cudapolicy record -- ./app                 which kernels does it launch?\n"
          "  cudapolicy check p.ini                     is the policy right?\n"
          "  cudapolicy run -p p.ini -- ./app           run it under the policy\n"
-         "  cudapolicy explain -p p.ini --kernel NAME  what would happen to this kernel?");
+         "  cudapolicy explain -p p.ini --kernel NAME  what would happen to this kernel?\n"
+         "  cudapolicy ab none p.ini -- ./app          does it help?\n"
+         "  cudapolicy tune -p p.ini -- ./app          which settings help most?");
     return command_finish(COMMAND_SUCCESS);
 }
 

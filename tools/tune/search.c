@@ -14,6 +14,7 @@
 #include "command.h"
 #include "memory.h"
 #include "print.h"
+#include "tune_print.h"
 
 enum {
     LEAST_ROUND_BLOCKS = 2, /* of a round of halving */
@@ -185,11 +186,21 @@ static bool run_stage(const struct search *search, const struct stage *stage,
     }
     went = execute_stage(search, stage, experiment);
     ab_analyse(experiment, analysis);
-    if (!search->quiet && experiment->run_count > 0) {
-        fprintf(stderr, "\n%s, seed %llu:\n", stage->name, (unsigned long long)stage->plan.seed);
-        ab_print(experiment, analysis, search->wide, stderr);
-    }
     return went;
+}
+
+/* A baseline that did not work once. */
+static bool baseline_is_broken(const struct ab_experiment *experiment)
+{
+    size_t failed = 0;
+
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        if (experiment->runs[i].arm == 0 && experiment->runs[i].outcome == AB_OK) {
+            return false;
+        }
+        failed += experiment->runs[i].arm == 0;
+    }
+    return failed > 0;
 }
 
 /* ---- the search ----------------------------------------------------------------------------- */
@@ -293,6 +304,9 @@ static bool search_candidates(const struct search *search, size_t *candidates, s
         result->rounds++;
         free(name);
         sort_candidates(search, result->scores, candidates, stage.count);
+        if (!search->quiet && result->search_analysis.blocks > 0) {
+            tune_print_round(search, result, candidates, stage.count, stderr);
+        }
         if (!went || result->search.interrupted || !search->halving || stage.count <= 2) {
             break;
         }
@@ -337,8 +351,13 @@ static enum search_end confirm(const struct search *search, struct search_result
     stage.plan.seed = result->confirmation_seed;
     result->confirmed = true;
     went = run_stage(search, &stage, &result->confirmation, &result->confirmation_analysis);
+    if (!search->quiet && result->confirmation.run_count > 0) {
+        fputs("\nConfirmation, new runs:\n", stderr);
+        ab_print(&result->confirmation, &result->confirmation_analysis, search->wide, stderr);
+        fputc('\n', stderr);
+    }
     if (!went) {
-        return SEARCH_BROKEN;
+        return baseline_is_broken(&result->confirmation) ? SEARCH_BROKEN : SEARCH_FAILED;
     }
     switch (result->confirmation_analysis.result) {
     case AB_RESULT_SHOWN:
@@ -382,10 +401,12 @@ void search_run(const struct search *search, struct search_result *result)
         result->best = candidates[0];
     }
     free(candidates);
-    if (!went || result->search_analysis.arms[0].ok == 0) {
-        result->end = result->search.interrupted ? SEARCH_INCONCLUSIVE : SEARCH_BROKEN;
-    } else if (result->search.interrupted) {
+    if (result->search.interrupted) {
         result->end = SEARCH_INCONCLUSIVE;
+    } else if (baseline_is_broken(&result->search)) {
+        result->end = SEARCH_BROKEN;
+    } else if (!went) {
+        result->end = SEARCH_FAILED;
     } else if (result->best == SIZE_MAX) {
         result->end = SEARCH_BROKEN;
     } else if (all_ruled_out(search, result->scores)) {

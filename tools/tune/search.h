@@ -61,6 +61,7 @@ enum search_end {
     SEARCH_NOTHING,      /* it is shown that it is not, or is not by more than the margin */
     SEARCH_INCONCLUSIVE, /* too few runs to say, or interrupted */
     SEARCH_BROKEN,       /* the baseline does not work, all candidates are broken, or the best is */
+    SEARCH_FAILED,       /* it could not be made: the reason was printed */
 };
 
 struct search_result {

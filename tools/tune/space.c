@@ -11,7 +11,7 @@
 #include "variation.h"
 
 enum {
-    ARM_LENGTH_LIMIT = 60, /* it names folders and columns of tables */
+    ARM_LENGTH_LIMIT = 36, /* it stands in tables, and names folders */
 };
 
 /* The space while it is made. */
@@ -42,8 +42,16 @@ static bool is_shared(const struct policy *base, const char *name)
     return found > 1;
 }
 
+/* How much of a choice a name has. */
+enum detail {
+    DETAIL_ALL,
+    DETAIL_KEY, /* without the section */
+    DETAIL_VALUE,
+    DETAIL_COUNT,
+};
+
 static char *name_of(const struct maker *maker, const struct variation_choice *choices,
-                     size_t count)
+                     size_t count, enum detail detail)
 {
     char *name = NULL;
     size_t length;
@@ -52,12 +60,24 @@ static char *name_of(const struct maker *maker, const struct variation_choice *c
     for (size_t i = 0; i < count; i++) {
         bool shared = is_shared(maker->base, choices[i].name);
 
-        fprintf(stream, "%s%s%s%s.%s=%s", i > 0 ? ", " : "",
-                shared ? policy_section_text(choices[i].section) : "", shared ? " " : "",
-                choices[i].name, choices[i].key, choices[i].value);
+        fputs(i > 0 ? ", " : "", stream);
+        if (detail == DETAIL_ALL) {
+            fprintf(stream, "%s%s%s.", shared ? policy_section_text(choices[i].section) : "",
+                    shared ? " " : "", choices[i].name);
+        }
+        if (detail <= DETAIL_KEY) {
+            fprintf(stream, "%s=", choices[i].key);
+        }
+        fputs(choices[i].value, stream);
     }
     fclose(stream);
     return name;
+}
+
+/* Names that mean something else as an arm; the base alone is called so. */
+static bool is_reserved(const char *arm)
+{
+    return arm[0] == '\0' || strcmp(arm, "none") == 0 || strcmp(arm, "observe") == 0;
 }
 
 static bool is_arm(const struct space *space, const char *arm)
@@ -71,9 +91,9 @@ static bool is_arm(const struct space *space, const char *arm)
 }
 
 /* What is not allowed in an arm's name becomes one '-', and ", " between choices a '+'. */
-static char *arm_of(const struct space *space, const char *name)
+static char *spell_arm(const char *name)
 {
-    char *arm = memory_allocate(strlen(name) + 1, 1), *unique;
+    char *arm = memory_allocate(strlen(name) + 1, 1);
     size_t length = 0;
 
     for (size_t i = 0; name[i] != '\0'; i++) {
@@ -88,12 +108,24 @@ static char *arm_of(const struct space *space, const char *name)
             arm[length++] = plain ? name[i] : '-';
         }
     }
-    if (length <= ARM_LENGTH_LIMIT && !is_arm(space, arm)) {
-        return arm;
+    return arm;
+}
+
+/* As much of the choices as makes a short name that no other arm has; else a number. */
+static char *arm_of(const struct maker *maker, const struct variation_choice *choices, size_t count)
+{
+    for (int detail = DETAIL_ALL; detail < DETAIL_COUNT; detail++) {
+        char *name =
+            count > 0 ? name_of(maker, choices, count, (enum detail)detail) : memory_copy("base");
+        char *arm = spell_arm(name);
+
+        free(name);
+        if (strlen(arm) <= ARM_LENGTH_LIMIT && !is_reserved(arm) && !is_arm(maker->space, arm)) {
+            return arm;
+        }
+        free(arm);
     }
-    unique = memory_format("candidate-%zu", space->candidate_count);
-    free(arm);
-    return unique;
+    return memory_format("candidate-%zu", maker->space->candidate_count);
 }
 
 /* ---- candidates ----------------------------------------------------------------------------- */
@@ -117,12 +149,10 @@ static void leave_out(struct space *space, char *name, char *reason)
         (struct space_left_out){.name = name, .reason = reason};
 }
 
-static void keep(struct maker *maker, char *name, char *text, size_t length, char *form)
+static void keep(struct maker *maker, struct space_candidate candidate, char *form)
 {
     struct space *space = maker->space;
-    struct space_candidate candidate = {.name = name, .text = text, .length = length};
 
-    candidate.arm = arm_of(space, name);
     maker->forms = memory_grow(maker->forms, space->candidate_count, &maker->form_capacity,
                                sizeof *maker->forms);
     maker->forms[space->candidate_count] = form;
@@ -147,7 +177,7 @@ static void add(struct maker *maker, const struct variation_choice *choices, siz
 {
     struct policy_diagnostics diagnostics;
     size_t length;
-    char *name = count > 0 ? name_of(maker, choices, count) : memory_copy("base");
+    char *name = count > 0 ? name_of(maker, choices, count, DETAIL_ALL) : memory_copy("base");
     char *text = variation_text(maker->text, maker->length, choices, count, &length);
     struct policy *policy;
     char *form;
@@ -173,7 +203,10 @@ static void add(struct maker *maker, const struct variation_choice *choices, siz
             return;
         }
     }
-    keep(maker, name, text, length, form);
+    keep(maker,
+         (struct space_candidate){
+             .name = name, .arm = arm_of(maker, choices, count), .text = text, .length = length},
+         form);
 }
 
 static struct variation_choice choice_of(const struct policy_variation *variation, size_t value)

@@ -16,6 +16,7 @@ static const char *const end_names[] = {
     [SEARCH_NOTHING] = "nothing better",
     [SEARCH_INCONCLUSIVE] = "inconclusive",
     [SEARCH_BROKEN] = "broken",
+    [SEARCH_FAILED] = "failed",
 };
 
 static const char *baseline_name(const struct search *search)
@@ -54,6 +55,56 @@ void tune_print_space(const struct search *search, FILE *stream)
 
         fprintf(stream, "left out: %s: %s\n", name, space->left_out[i].reason);
         free(name);
+    }
+}
+
+/* ---- a round of the search ------------------------------------------------------------------- */
+
+static void print_score(struct table *table, const struct ab_metric *metric,
+                        const struct search_score *score)
+{
+    table_count(table, (int64_t)score->blocks);
+    if (isnan(score->ratio)) {
+        table_cell(table, "-");
+        table_cell(table, "-");
+    } else {
+        table_cell(table, "%.4f", score->ratio);
+        table_cell(table, "%.3f", search_gain(metric, score->ratio));
+    }
+    if (isnan(score->low) || isnan(score->high)) {
+        table_cell(table, "-");
+    } else {
+        table_cell(table, "%.4f .. %.4f", score->low, score->high);
+    }
+    table_cell(table, "%s", score->broken ? "broken" : "");
+}
+
+void tune_print_round(const struct search *search, const struct search_result *result,
+                      const size_t *candidates, size_t count, FILE *stream)
+{
+    const struct ab_analysis *analysis = &result->search_analysis;
+    struct table *table = table_new();
+
+    fprintf(stream, "\nSearch%s, ratio of %s to %s, best first:\n",
+            search->halving ? " so far" : "", search->metrics[0].name, baseline_name(search));
+    table_column(table, "arm", TABLE_LEFT, true);
+    table_column(table, "blocks", TABLE_RIGHT, false);
+    table_column(table, "ratio", TABLE_RIGHT, false);
+    table_column(table, "times as good", TABLE_RIGHT, false);
+    table_column(table, "interval of the round", TABLE_LEFT, false);
+    table_column(table, "", TABLE_LEFT, false);
+    for (size_t i = 0; i < count; i++) {
+        table_cell(table, "%s", search->space->candidates[candidates[i]].arm);
+        print_score(table, &search->metrics[0], &result->scores[candidates[i]]);
+    }
+    table_print(table, stream, search->wide, "  ");
+    table_free(table);
+    for (size_t i = 0; i < analysis->warning_count; i++) {
+        char *text = printable_copy(analysis->warnings[i].text);
+
+        fprintf(stream, "  warning: %s: %s\n", result->search.arms[analysis->warnings[i].arm].name,
+                text);
+        free(text);
     }
 }
 
@@ -163,15 +214,17 @@ static void print_nothing(const struct search *search, const struct search_resul
 
 static void print_broken(const struct search_result *result, const char *name, FILE *stream)
 {
-    if (result->confirmed && search_confirmation(result) != NULL) {
+    if (result->end == SEARCH_FAILED) {
+        fputs("The search could not be made.\n", stream);
+    } else if (result->confirmed) {
         fprintf(stream,
                 "%s, the best of the search, is broken: it fails, or changes results, in "
                 "new runs, or the baseline does.\n",
                 name);
-    } else if (result->best == SIZE_MAX && result->search.run_count > 0) {
-        fputs("Nothing to confirm: no candidate worked.\n", stream);
+    } else if (result->search_analysis.arms != NULL && result->search_analysis.arms[0].ok == 0) {
+        fputs("The baseline does not work, so there is nothing to compare with.\n", stream);
     } else {
-        fputs("The search could not be made.\n", stream);
+        fputs("No candidate works.\n", stream);
     }
 }
 
@@ -192,6 +245,7 @@ void tune_print_result(const struct search *search, const struct search_result *
         print_inconclusive(search, result, name, stream);
         break;
     case SEARCH_BROKEN:
+    case SEARCH_FAILED:
         print_broken(result, name, stream);
         break;
     }

@@ -160,11 +160,12 @@ static void write_ratios(const struct search *search, const struct search_result
             metric->unit != NULL ? metric->unit : "",
             metric->unit != NULL && metric->unit[0] != '\0' ? "]" : "",
             metric->direction == AB_LESS_IS_BETTER ? "less" : "more");
-    comment(comments,
-            "confirmed ratio to the baseline: %.4f (%g %% interval %.4f .. %.4f, %zu blocks, seed "
-            "%" PRIu64 ")",
-            confirmed->ratio, 100 * confirmed->level, confirmed->low, confirmed->high,
-            confirmed->pairs, result->confirmation_seed);
+    comment(
+        comments,
+        "confirmed ratio to the baseline: %.4f (%.3g %% interval %.4f .. %.4f, %zu blocks, seed "
+        "%" PRIu64 ")",
+        confirmed->ratio, 100 * confirmed->level, confirmed->low, confirmed->high, confirmed->pairs,
+        result->confirmation_seed);
     comment(comments,
             "ratio in the search: %.4f (%zu blocks, best of %zu candidates and so too good, seed "
             "%" PRIu64 ")",

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How an experiment was made: the sentences beside its tables. See wording.h. */
+
+#include "wording.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "printable.h"
+
+static const char *baseline_name(const struct ab_experiment *experiment)
+{
+    return experiment->arms[0].name;
+}
+
+char *ab_ratio_legend(const struct ab_experiment *experiment)
+{
+    const struct ab_metric *metric = &experiment->metrics[0];
+
+    return memory_format("Ratios are %s of the arm / %s of %s; %s 1 is better.", metric->name,
+                         metric->name, baseline_name(experiment),
+                         metric->direction == AB_LESS_IS_BETTER ? "below" : "above");
+}
+
+/* "0.991 .. 1.015" with its level in front, or why there is none. */
+static char *ratio_and_interval(const struct ab_comparison *comparison)
+{
+    int decimals = ab_ratio_decimals(comparison->ratio, comparison->low, comparison->high, 3);
+    struct ab_text ratio, interval, level;
+
+    if (!isfinite(comparison->ratio)) {
+        return memory_copy("no ratio: no block in which both have a value");
+    }
+    if (!isfinite(comparison->low) || !isfinite(comparison->high)) {
+        return memory_format("ratio %s in %zu block%s, too few for an interval",
+                             ab_ratio(&ratio, comparison->ratio, decimals), comparison->pairs,
+                             comparison->pairs == 1 ? "" : "s");
+    }
+    return memory_format("ratio %s (%s interval %s)", ab_ratio(&ratio, comparison->ratio, decimals),
+                         ab_percent(&level, comparison->level),
+                         ab_interval(&interval, comparison->low, comparison->high, decimals));
+}
+
+char *ab_noise_floor(const struct ab_experiment *experiment, const struct ab_analysis *analysis)
+{
+    size_t arm = ab_arm_of_role(experiment, AB_ROLE_REPEAT);
+    const struct ab_comparison *comparison =
+        arm == SIZE_MAX ? NULL : ab_analysis_comparison(analysis, arm, 0);
+    char *numbers, *text;
+
+    if (comparison == NULL) {
+        return NULL;
+    }
+    numbers = ratio_and_interval(comparison);
+    text = memory_format("Noise floor, %s against itself (%s): %s.", baseline_name(experiment),
+                         experiment->arms[arm].name, numbers);
+    free(numbers);
+    return text;
+}
+
+char *ab_cost(const struct ab_experiment *experiment, const struct ab_analysis *analysis)
+{
+    size_t arm = ab_arm_of_role(experiment, AB_ROLE_COST);
+    const struct ab_comparison *comparison =
+        arm == SIZE_MAX ? NULL : ab_analysis_comparison(analysis, arm, 0);
+    char *numbers, *verdict, *text;
+
+    if (comparison == NULL) {
+        return NULL;
+    }
+    numbers = ratio_and_interval(comparison);
+    verdict = ab_verdict_words(experiment, comparison);
+    text = memory_format("The preload's own cost, %s against %s: %s: %s.",
+                         experiment->arms[arm].name, baseline_name(experiment), numbers, verdict);
+    free(numbers);
+    free(verdict);
+    return text;
+}
+
+char *ab_why_no_interval(const struct ab_experiment *experiment,
+                         const struct ab_comparison *comparison)
+{
+    const char *arm, *metric;
+
+    if (comparison == NULL) {
+        return NULL;
+    }
+    arm = experiment->arms[comparison->arm].name;
+    metric = experiment->metrics[comparison->metric].name;
+    if (!isfinite(comparison->ratio)) {
+        return memory_format("%s has no ratio of %s: there is no block in which it and %s both "
+                             "have a value.",
+                             arm, metric, baseline_name(experiment));
+    }
+    if (!isfinite(comparison->low) || !isfinite(comparison->high)) {
+        return memory_format("%s has no interval of %s: %zu block%s with a value of both it and "
+                             "%s are too few.",
+                             arm, metric, comparison->pairs, comparison->pairs == 1 ? "" : "s",
+                             baseline_name(experiment));
+    }
+    return NULL;
+}
+
+/* "10, 14 and 20" */
+static char *list_looks(const struct ab_plan *plan)
+{
+    char *text = memory_copy("");
+
+    for (size_t i = 0; i < plan->look_count; i++) {
+        ab_append(&text, "%s%" PRIu32,
+                  i == 0                      ? ""
+                  : i + 1 == plan->look_count ? " and "
+                                              : ", ",
+                  plan->looks[i]);
+    }
+    return text;
+}
+
+char *ab_method(const struct ab_experiment *experiment, const struct ab_analysis *analysis)
+{
+    const struct ab_plan *plan = &experiment->plan;
+    const struct ab_metric *metric = &experiment->metrics[0];
+    struct ab_text alpha, margin;
+    char *looks = list_looks(plan), *text = NULL;
+
+    ab_append(&text,
+              "In each block each of the %zu arms ran once, in an order drawn from the seed. What "
+              "is compared is %s, named beforehand as the primary metric: one number a run, paired "
+              "by block with that of %s in the same block. ",
+              experiment->arm_count, metric->name, baseline_name(experiment));
+    ab_append(&text,
+              "Better and worse are said when a paired randomisation test shows a difference, at "
+              "an error rate of %s over all arms (Holm) and all looks together. ",
+              ab_percent(&alpha, plan->alpha));
+    ab_append(&text,
+              "No difference is said only when the 90 %% interval of the ratio lies within "
+              "1/(1 + %g) .. 1 + %g, the margin of %s. ",
+              plan->margin, plan->margin, ab_percent(&margin, plan->margin));
+    if (plan->look_count == 1) {
+        ab_append(&text, "Results were to be looked at once, after %s blocks", looks);
+    } else {
+        ab_append(&text, "Results were to be looked at after %s blocks only", looks);
+    }
+    ab_append(&text, "; %zu %s complete%s. ", analysis->blocks,
+              analysis->blocks == 1 ? "block is" : "blocks are",
+              experiment->interrupted ? ", then the experiment was interrupted" : "");
+    ab_append(&text,
+              "An arm that fails more often than %s, or changes results, is never the "
+              "winner, however fast it is.",
+              baseline_name(experiment));
+    free(looks);
+    return text;
+}
+
+/* ---- Facts ---- */
+
+static void add_fact(struct ab_facts *facts, const char *label, char *value)
+{
+    if (facts->count == AB_FACT_LIMIT) {
+        abort();
+    }
+    facts->items[facts->count].label = label;
+    facts->items[facts->count++].value = value;
+}
+
+static char *describe_blocks(const struct ab_experiment *experiment,
+                             const struct ab_analysis *analysis)
+{
+    struct printable_count runs;
+    char *text = NULL;
+
+    ab_append(&text, "%zu complete", analysis->blocks);
+    if (experiment->plan.warm_up_blocks > 0) {
+        ab_append(&text, " after %" PRIu32 " to warm up", experiment->plan.warm_up_blocks);
+    }
+    ab_append(&text, "; %s runs%s", printable_count(&runs, (int64_t)experiment->run_count),
+              experiment->interrupted ? "; interrupted" : "");
+    return text;
+}
+
+static char *describe_looks(const struct ab_experiment *experiment,
+                            const struct ab_analysis *analysis)
+{
+    const struct ab_plan *plan = &experiment->plan;
+    char *looks = list_looks(plan), *text = NULL;
+
+    ab_append(&text, "at %s blocks; ", looks);
+    if (analysis->look == SIZE_MAX || analysis->look >= plan->look_count) {
+        ab_append(&text, "none taken yet");
+    } else {
+        ab_append(&text, "the last one at %" PRIu32, plan->looks[analysis->look]);
+    }
+    if (isfinite(analysis->alpha_spent)) {
+        ab_append(&text, "; alpha spent %.3g of %.3g", analysis->alpha_spent, plan->alpha);
+    }
+    free(looks);
+    return text;
+}
+
+static void add_to(double *sum, size_t *count, double value)
+{
+    if (isfinite(value)) {
+        *sum += value;
+        (*count)++;
+    }
+}
+
+static char *describe_gpus(const struct ab_experiment *experiment)
+{
+    double clock = 0, temperature = 0, power = 0;
+    size_t clocks = 0, temperatures = 0, powers = 0, known = 0, flagged = 0;
+    struct printable_count megahertz;
+    char *text = NULL;
+
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        const struct ab_run_gpu *gpu = &experiment->runs[i].gpu;
+
+        if (gpu->known) {
+            known++;
+            flagged += gpu->flags != 0;
+            add_to(&clock, &clocks, gpu->sm_clock_mhz);
+            add_to(&temperature, &temperatures, gpu->temperature_celsius);
+            add_to(&power, &powers, gpu->power_watts);
+        }
+    }
+    if (known == 0) {
+        return memory_copy("state not read (no NVML)");
+    }
+    ab_append(&text, "state read in %zu of %zu runs, %zu flagged", known, experiment->run_count,
+              flagged);
+    if (clocks > 0) {
+        ab_append(&text, "; SM clock %s MHz",
+                  printable_count(&megahertz, (int64_t)lround(clock / (double)clocks)));
+    }
+    if (temperatures > 0) {
+        ab_append(&text, ", %.0f \u00b0C", temperature / (double)temperatures);
+    }
+    if (powers > 0) {
+        ab_append(&text, ", %.0f W", power / (double)powers);
+    }
+    ab_append(&text, "%s", clocks + temperatures + powers > 0 ? " on average" : "");
+    return text;
+}
+
+static char *describe_command(const struct ab_experiment *experiment)
+{
+    char *text = memory_copy("");
+
+    for (size_t i = 0; experiment->command != NULL && experiment->command[i] != NULL; i++) {
+        const char *word = experiment->command[i];
+        bool plain = word[0] != '\0';
+
+        /* Quoted for a shell where it has to be, so that it can be pasted into one. */
+        for (const char *byte = word; *byte != '\0'; byte++) {
+            plain = plain && ((unsigned char)*byte >= 0x80 || strchr("{}@%+=:,./-_", *byte) ||
+                              (*byte >= '0' && *byte <= '9') || (*byte >= 'A' && *byte <= 'Z') ||
+                              (*byte >= 'a' && *byte <= 'z'));
+        }
+        ab_append(&text, "%s", i > 0 ? " " : "");
+        if (plain) {
+            ab_append(&text, "%s", word);
+            continue;
+        }
+        ab_append(&text, "'");
+        for (const char *byte = word; *byte != '\0'; byte++) {
+            ab_append(&text, *byte == '\'' ? "'\\''" : "%c", *byte);
+        }
+        ab_append(&text, "'");
+    }
+    return text;
+}
+
+void ab_facts_gather(struct ab_facts *facts, const struct ab_experiment *experiment,
+                     const struct ab_analysis *analysis)
+{
+    facts->count = 0;
+    add_fact(facts, "Command", describe_command(experiment));
+    add_fact(facts, "Seed", memory_format("%" PRIu64, experiment->plan.seed));
+    add_fact(facts, "Blocks", describe_blocks(experiment, analysis));
+    add_fact(facts, "Looks", describe_looks(experiment, analysis));
+    if (experiment->host != NULL) {
+        add_fact(facts, "Host", memory_copy(experiment->host));
+    }
+    add_fact(facts, "GPUs", describe_gpus(experiment));
+    if (experiment->started != NULL) {
+        add_fact(facts, "Started", memory_copy(experiment->started));
+    }
+}
+
+void ab_facts_release(struct ab_facts *facts)
+{
+    for (size_t i = 0; i < facts->count; i++) {
+        free(facts->items[i].value);
+    }
+    facts->count = 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tune_option.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+enum {
+    DEFAULT_LIMIT = 64,
+    LARGEST_LIMIT = 100000,
+    DEFAULT_SEARCH_BLOCKS = 10,
+    LARGEST_SEARCH_BLOCKS = 100000,
+    EXTRA_WORDS = 4, /* what ab's parser needs besides: two arms, "--", the end */
+};
+
+/* Options that ab does not have. */
+enum own_option {
+    OWN_POLICY,
+    OWN_OUTPUT,
+    OWN_FORCE,
+    OWN_VARY,
+    OWN_EACH,
+    OWN_LIMIT,
+    OWN_BASELINE,
+    OWN_SEARCH_BLOCKS,
+    OWN_HALVING,
+    OWN_SUGGEST,
+    OWN_COUNT,
+};
+
+static const struct {
+    const char *name;
+    char letter; /* '\0': none */
+    bool argument;
+} own_options[OWN_COUNT] = {
+    [OWN_POLICY] = {"policy", 'p', true},      [OWN_OUTPUT] = {"output", 'o', true},
+    [OWN_FORCE] = {"force", 'f', false},       [OWN_VARY] = {"vary", '\0', true},
+    [OWN_EACH] = {"each", '\0', false},        [OWN_LIMIT] = {"limit", '\0', true},
+    [OWN_BASELINE] = {"baseline", '\0', true}, [OWN_SEARCH_BLOCKS] = {"search-blocks", '\0', true},
+    [OWN_HALVING] = {"halving", '\0', false},  [OWN_SUGGEST] = {"suggest", '\0', true},
+};
+
+/* The own option that a word is; *attached: its argument, where it is in the same word, else NULL.
+ * OWN_COUNT: it is none. */
+static enum own_option own_option_of(const char *word, const char **attached)
+{
+    *attached = NULL;
+    for (int i = 0; i < OWN_COUNT; i++) {
+        size_t length = strlen(own_options[i].name);
+
+        if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, own_options[i].name, length) == 0 &&
+            (word[2 + length] == '\0' || word[2 + length] == '=')) {
+            *attached = word[2 + length] == '=' ? word + 3 + length : NULL;
+            return (enum own_option)i;
+        }
+        if (own_options[i].letter != '\0' && word[0] == '-' && word[1] == own_options[i].letter &&
+            (word[2] == '\0' || own_options[i].argument)) {
+            *attached = word[2] != '\0' ? word + 2 : NULL;
+            return (enum own_option)i;
+        }
+    }
+    return OWN_COUNT;
+}
+
+static bool read_count(const char *text, uint32_t most, uint32_t *count)
+{
+    char *end;
+    unsigned long number;
+
+    errno = 0;
+    number = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < 1 ||
+        number > most) {
+        return false;
+    }
+    *count = (uint32_t)number;
+    return true;
+}
+
+/* True when the option is fine; else the message is printed. */
+static bool take_own(const struct command *command, struct tune_options *options,
+                     enum own_option option, const char *argument)
+{
+    switch (option) {
+    case OWN_POLICY:
+        options->policy = argument;
+        break;
+    case OWN_OUTPUT:
+        options->output = argument;
+        break;
+    case OWN_FORCE:
+        options->ab.force = true;
+        break;
+    case OWN_VARY:
+        options->vary = memory_grow(options->vary, options->vary_count, &options->vary_capacity,
+                                    sizeof *options->vary);
+        options->vary[options->vary_count++] = argument;
+        break;
+    case OWN_EACH:
+        options->each = true;
+        break;
+    case OWN_LIMIT:
+        if (!read_count(argument, LARGEST_LIMIT, &options->limit)) {
+            command_usage_error(command, "--limit: '%s' is not a number from 1 to %d", argument,
+                                (int)LARGEST_LIMIT);
+            return false;
+        }
+        break;
+    case OWN_BASELINE:
+        options->baseline = argument;
+        if (strcmp(argument, "none") != 0 && strcmp(argument, "observe") != 0 &&
+            strcmp(argument, "base") != 0) {
+            command_usage_error(command, "--baseline: '%s' is not base, none or observe", argument);
+            return false;
+        }
+        break;
+    case OWN_SEARCH_BLOCKS:
+        if (!read_count(argument, LARGEST_SEARCH_BLOCKS, &options->blocks)) {
+            command_usage_error(command, "--search-blocks: '%s' is not a number from 1 to %d",
+                                argument, (int)LARGEST_SEARCH_BLOCKS);
+            return false;
+        }
+        break;
+    case OWN_HALVING:
+        options->halving = true;
+        break;
+    default:
+        options->suggest = argument;
+        break;
+    }
+    return true;
+}
+
+/* Takes the own options out of the words before "--"; the others, for ab, are left in rest, with
+ * their number in *count. The index of "--", or argc; -1 after a message. */
+static int take_own_options(const struct command *command, int argc, char **argv,
+                            struct tune_options *options, char **rest, int *count)
+{
+    int i;
+
+    for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *argument;
+        enum own_option option = own_option_of(argv[i], &argument);
+
+        if (option == OWN_COUNT) {
+            rest[(*count)++] = argv[i];
+            continue;
+        }
+        if (!own_options[option].argument && argument != NULL) {
+            command_usage_error(command, "option '--%s' takes no argument",
+                                own_options[option].name);
+            return -1;
+        }
+        if (own_options[option].argument && argument == NULL) {
+            if (i + 1 == argc || strcmp(argv[i + 1], "--") == 0) {
+                command_usage_error(command, "option '--%s' needs an argument",
+                                    own_options[option].name);
+                return -1;
+            }
+            argument = argv[++i];
+        }
+        if (!take_own(command, options, option, argument)) {
+            return -1;
+        }
+    }
+    return i;
+}
+
+static bool is_help(char *const *words, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(words[i], "-h") == 0 || strcmp(words[i], "--help") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_suggest(const struct command *command, const struct tune_options *options,
+                         const char *word)
+{
+    if (options->policy != NULL || options->vary_count > 0) {
+        return command_usage_error(command, "--suggest makes a policy and takes none");
+    }
+    if (word != NULL) {
+        return command_usage_error(command, "--suggest runs nothing, so '%s' has no place here",
+                                   word);
+    }
+    return -1;
+}
+
+/* What of ab's options has no meaning here. */
+static int check_ab(const struct command *command, const struct tune_options *options)
+{
+    if (options->ab.resume != NULL) {
+        return command_usage_error(command, "a search cannot be continued with --resume");
+    }
+    if (options->ab.export_count > 0) {
+        return command_usage_error(command, "there is no --export; --json prints all figures, and "
+                                            "--folder keeps the journals");
+    }
+    if (options->ab.plan.claim != AB_CLAIM_BETTER) {
+        return command_usage_error(command, "tune asks whether something is better; for another "
+                                            "claim, use cudapolicy ab");
+    }
+    return -1;
+}
+
+int tune_options_parse(const struct command *command, int argc, char **argv,
+                       struct tune_options *options)
+{
+    static char first_arm[] = "none", second_arm[] = "observe";
+    char **rest = memory_allocate((size_t)argc + EXTRA_WORDS, sizeof *rest);
+    int count = 1, end, status;
+    bool force;
+
+    *options = (struct tune_options){
+        .limit = DEFAULT_LIMIT, .blocks = DEFAULT_SEARCH_BLOCKS, .words = rest};
+    rest[0] = argv[0];
+    end = take_own_options(command, argc, argv, options, rest, &count);
+    if (end < 0) {
+        status = COMMAND_USAGE;
+    } else if (is_help(rest + 1, count - 1)) {
+        status = command_help(command);
+    } else if (options->suggest != NULL) {
+        status = check_suggest(command, options,
+                               count > 1        ? rest[1]
+                               : end + 1 < argc ? argv[end + 1]
+                                                : NULL);
+    } else if (options->policy == NULL) {
+        status = command_usage_error(command, "no policy: give one with -p");
+    } else if (end + 1 >= argc) {
+        status = command_usage_error(command, "no command: it stands after '--'");
+    } else {
+        /* ab wants arms; which they are only the space will tell. */
+        rest[count++] = first_arm;
+        rest[count++] = second_arm;
+        for (int i = end; i < argc; i++) {
+            rest[count++] = argv[i];
+        }
+        rest[count] = NULL;
+        force = options->ab.force;
+        optind = 1;
+        status = ab_options_parse(command, count, rest, &options->ab);
+        options->ab.force = options->ab.force || force;
+        status = status == -1 ? check_ab(command, options) : status;
+    }
+    return status;
+}
+
+void tune_options_release(struct tune_options *options)
+{
+    ab_options_release(&options->ab);
+    free(options->vary);
+    free(options->words);
+}
