@@ -97,7 +97,7 @@ json_t *ab_live_json(const struct ab_live_comparison *comparisons,
                      const struct ab_experiment *experiment, const struct ab_live_run *runs,
                      size_t run_count, const struct ab_live_plan *plan);
 
-/* live_command.c: whether --live is among the options; the command then. */
+/* live_option.c: whether --live is among the options. live_command.c: the command then. */
 bool ab_live_asked(int argc, char **argv);
 int ab_live_main(const struct command *command, int argc, char **argv);
 

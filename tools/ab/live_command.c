@@ -2,7 +2,7 @@
 
 /* ab --live: the command. */
 
-#include "live.h"
+#include "live_option.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -23,302 +23,16 @@
 #include "schedule.h"
 #include "trial.h"
 
-static const char live_help[] =
-    "Runs COMMAND with arms that alternate inside it, by step: in each block of slices every ARM\n"
-    "has one slice, in an order drawn from the seed, the same on every rank. The first steps of a\n"
-    "slice do not count. For settings of launches and of graph nodes; streams and partitions get\n"
-    "theirs when they are made, so policies with such settings need ab without --live. An ARM is "
-    "a\n"
-    "policy file, none or observe (both: no rule), or NAME=ARM; the first one is the baseline, "
-    "and\n"
-    "has two slices a block, to show how much it differs from itself.\n\n"
-    "Options\n"
-    "      --step-kernel GLOB   a step begins at each launch of this kernel\n"
-    "      --graph-steps        a step begins at each launch of a graph (default)\n"
-    "      --slice N            steps of a slice (default: 20)\n"
-    "      --drop N             first steps of a slice that do not count (default: 5)\n"
-    "      --warm-up N          steps before the first slice (default: 40)\n"
-    "      --runs N             runs of COMMAND (default: 5); with fewer than 5 the result is "
-    "about\n"
-    "                           the processes of these runs only\n"
-    "      --seed N             of the order (default: drawn, printed)\n"
-    "      --no-repeat          the baseline has one slice a block\n"
-    "      --across-ranks HOW   max (default), mean, median, min or sum of the ranks' times\n"
-    "      --margin PERCENT     a difference that does not matter (default: 1)\n"
-    "      --alpha A            chance of a false claim, over the arms (default: 0.05)\n"
-    "      --env NAME=VALUE     a variable for COMMAND\n"
-    "      --timeout SECONDS    of a run (default: none)\n"
-    "      --folder DIR         keep policy, output and reports there\n"
-    "      --show-output        show what each run printed, on standard error\n"
-    "      --library PATH       libcudapolicy.so, as for run\n"
-    "      --export FILE        write the comparison as JSON\n"
-    "  -f, --force              overwrite this file\n"
-    "      --json               print it as JSON\n"
-    "  -w, --wide               do not shorten names\n"
-    "  -q, --quiet              no progress\n"
-    "  -h, --help               print this help\n\n"
-    "Exit status: 0 when an arm is shown to be better, 1 when the opposite is shown, 2 when there\n"
-    "are not enough steps for either, 64 when the command line is wrong, 125 when a run failed.\n\n"
-    "Examples:\n"
-    "  cudapolicy ab --live none p.ini -- ./app\n"
-    "  cudapolicy ab --live --step-kernel 'adam*' a.ini b.ini -- torchrun --nproc-per-node 8 "
-    "t.py\n";
-
-enum {
-    OPTION_LIVE = COMMAND_OPTION_LONG,
-    OPTION_STEP_KERNEL,
-    OPTION_GRAPH_STEPS,
-    OPTION_SLICE,
-    OPTION_DROP,
-    OPTION_WARM_UP,
-    OPTION_RUNS,
-    OPTION_SEED,
-    OPTION_NO_REPEAT,
-    OPTION_ACROSS_RANKS,
-    OPTION_MARGIN,
-    OPTION_ALPHA,
-    OPTION_ENV,
-    OPTION_TIMEOUT,
-    OPTION_FOLDER,
-    OPTION_SHOW_OUTPUT,
-    OPTION_LIBRARY,
-    OPTION_EXPORT,
-    OPTION_JSON,
-};
-
-static const struct option long_options[] = {
-    {"live", no_argument, NULL, OPTION_LIVE},
-    {"step-kernel", required_argument, NULL, OPTION_STEP_KERNEL},
-    {"graph-steps", no_argument, NULL, OPTION_GRAPH_STEPS},
-    {"slice", required_argument, NULL, OPTION_SLICE},
-    {"drop", required_argument, NULL, OPTION_DROP},
-    {"warm-up", required_argument, NULL, OPTION_WARM_UP},
-    {"runs", required_argument, NULL, OPTION_RUNS},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"no-repeat", no_argument, NULL, OPTION_NO_REPEAT},
-    {"across-ranks", required_argument, NULL, OPTION_ACROSS_RANKS},
-    {"margin", required_argument, NULL, OPTION_MARGIN},
-    {"alpha", required_argument, NULL, OPTION_ALPHA},
-    {"env", required_argument, NULL, OPTION_ENV},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"folder", required_argument, NULL, OPTION_FOLDER},
-    {"show-output", no_argument, NULL, OPTION_SHOW_OUTPUT},
-    {"library", required_argument, NULL, OPTION_LIBRARY},
-    {"export", required_argument, NULL, OPTION_EXPORT},
-    {"force", no_argument, NULL, 'f'},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"wide", no_argument, NULL, 'w'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 struct session {
-    const struct command *command;
-    struct ab_live_plan plan;
-    int64_t runs_wanted;
-    bool no_repeat, show_output, json, wide, quiet, force, help;
-    double time_limit;
-    const char *folder_given, *library_given, *export_path;
-    char **variables; /* the last one is CUDAPOLICY_LIVE, ours */
-    size_t variable_count, variable_capacity;
-    char *const *arms;
-    size_t arm_count;
-    char **argv; /* of the command */
-
+    struct ab_live_options options;
     struct ab_experiment experiment; /* its arms are those that alternate */
     struct ab_experiment trial;      /* one arm, the live policy: what is run */
     char *library, *folder, *policy;
+    char *variable; /* CUDAPOLICY_LIVE */
     size_t run_count;
     struct ab_live_run *runs;
     struct output_file export;
 };
-
-/* ---- The command line --------------------------------------------------------------------------
- */
-
-static bool complain(const struct session *session, const char *option, const char *wanted)
-{
-    command_usage_error(session->command, "%s: '%s' is not %s", option, optarg, wanted);
-    return false;
-}
-
-static bool read_whole(int64_t least, int64_t most, int64_t *number)
-{
-    char *end;
-
-    errno = 0;
-    *number = strtoll(optarg, &end, 10);
-    return errno == 0 && end != optarg && *end == '\0' && *number >= least && *number <= most;
-}
-
-static bool take_steps(const struct session *session, const char *option, int64_t least,
-                       uint32_t *steps)
-{
-    int64_t number;
-
-    if (!read_whole(least, INT32_MAX, &number)) {
-        return complain(session, option, "a number of steps");
-    }
-    *steps = (uint32_t)number;
-    return true;
-}
-
-static bool read_real(double least, double most, double *number)
-{
-    char *end;
-
-    *number = strtod(optarg, &end);
-    if (*end == '%' && end[1] == '\0') {
-        end++;
-    }
-    return end != optarg && *end == '\0' && *number > least && *number <= most;
-}
-
-static void add_variable(struct session *session, char *variable)
-{
-    session->variables = memory_grow(session->variables, session->variable_count,
-                                     &session->variable_capacity, sizeof *session->variables);
-    session->variables[session->variable_count++] = variable;
-}
-
-static bool take_plan(struct session *session, int option)
-{
-    struct ab_live_plan *plan = &session->plan;
-    int64_t number;
-
-    switch (option) {
-    case OPTION_STEP_KERNEL:
-        plan->step_kernel = optarg;
-        /* What the library's variable has room for. */
-        return (optarg[0] != '\0' && strlen(optarg) < 256) ||
-               complain(session, "--step-kernel", "a pattern of up to 255 bytes");
-    case OPTION_GRAPH_STEPS:
-        plan->step_kernel = NULL;
-        return true;
-    case OPTION_SLICE:
-        return take_steps(session, "--slice", 2, &plan->slice);
-    case OPTION_DROP:
-        return take_steps(session, "--drop", 0, &plan->drop);
-    case OPTION_WARM_UP:
-        return take_steps(session, "--warm-up", 0, &plan->warm_up);
-    case OPTION_SEED:
-        if (!read_whole(1, INT64_MAX, &number)) {
-            return complain(session, "--seed", "a number from 1 on");
-        }
-        plan->seed = (uint64_t)number;
-        return true;
-    case OPTION_ACROSS_RANKS:
-        return ab_across_parse(optarg, &plan->across) ||
-               complain(session, "--across-ranks", "max, mean, median, min or sum");
-    case OPTION_MARGIN:
-        if (!read_real(0, 100, &plan->margin)) {
-            return complain(session, "--margin", "a percentage above 0");
-        }
-        plan->margin /= 100;
-        return true;
-    default:
-        return read_real(0, 0.5, &plan->alpha) ||
-               complain(session, "--alpha", "a number between 0 and 0.5");
-    }
-}
-
-static bool take_option(struct session *session, int option)
-{
-    switch (option) {
-    case OPTION_LIVE:
-        return true;
-    case OPTION_RUNS:
-        return read_whole(1, 10000, &session->runs_wanted) ||
-               complain(session, "--runs", "a number from 1 on");
-    case OPTION_NO_REPEAT:
-        session->no_repeat = true;
-        return true;
-    case OPTION_ENV:
-        add_variable(session, optarg);
-        return (strchr(optarg, '=') != NULL && optarg[0] != '=') ||
-               complain(session, "--env", "NAME=VALUE");
-    case OPTION_TIMEOUT:
-        return read_real(-1e-300, 1e9, &session->time_limit) ||
-               complain(session, "--timeout", "a number of seconds");
-    case OPTION_FOLDER:
-        session->folder_given = optarg;
-        return true;
-    case OPTION_SHOW_OUTPUT:
-        session->show_output = true;
-        return true;
-    case OPTION_LIBRARY:
-        session->library_given = optarg;
-        return true;
-    case OPTION_EXPORT:
-        session->export_path = optarg;
-        return true;
-    case OPTION_JSON:
-        session->json = true;
-        return true;
-    case 'f':
-        session->force = true;
-        return true;
-    case 'w':
-        session->wide = true;
-        return true;
-    case 'q':
-        session->quiet = true;
-        return true;
-    case 'h':
-        session->help = true;
-        return true;
-    case '?':
-        return false;
-    default:
-        return take_plan(session, option);
-    }
-}
-
-/* The words up to "--" are arms. */
-static int take_words(struct session *session, int argc, char **argv)
-{
-    int at = optind;
-
-    while (at < argc && strcmp(argv[at], "--") != 0) {
-        at++;
-    }
-    session->arms = &argv[optind];
-    session->arm_count = (size_t)(at - optind);
-    session->argv = &argv[at < argc ? at + 1 : at];
-    if (at == optind) {
-        return command_usage_error(session->command, "no arm is given");
-    }
-    if (session->argv[0] == NULL) {
-        return command_usage_error(session->command, "no command is given after --");
-    }
-    if (session->plan.drop >= session->plan.slice) {
-        return command_usage_error(
-            session->command, "--drop %" PRIu32 " leaves nothing of a slice of %" PRIu32 " steps",
-            session->plan.drop, session->plan.slice);
-    }
-    return -1;
-}
-
-/* -1: the command line is fine. */
-static int parse(struct session *session, int argc, char **argv)
-{
-    int option;
-
-    while (!session->help &&
-           (option = command_option(session->command, argc, argv, "fwqh", long_options)) != -1) {
-        if (!take_option(session, option)) {
-            return COMMAND_USAGE;
-        }
-    }
-    if (session->help) {
-        printf(
-            "usage: cudapolicy ab --live [OPTION]... ARM [ARM]... -- COMMAND [ARGUMENT]...\n\n%s",
-            live_help);
-        return command_finish(COMMAND_SUCCESS);
-    }
-    return take_words(session, argc, argv);
-}
 
 /* ---- Before anything runs ----------------------------------------------------------------------
  */
@@ -341,24 +55,24 @@ static void drop_cost_arms(struct ab_experiment *experiment)
 /* -1: fine. */
 static int add_arms(struct session *session)
 {
-    const struct arm_request request = {.words = session->arms,
-                                        .count = session->arm_count,
-                                        .no_repeat = session->no_repeat,
-                                        .warnings = !session->quiet};
+    const struct arm_request request = {.words = session->options.arms,
+                                        .count = session->options.arm_count,
+                                        .no_repeat = session->options.no_repeat,
+                                        .warnings = !session->options.quiet};
     char error[512] = "";
 
     switch (arm_add_all(&session->experiment, &request, error, sizeof error)) {
     case ARM_FINE:
         break;
     case ARM_MISUSED:
-        return command_usage_error(session->command, "%s", error);
+        return command_usage_error(session->options.command, "%s", error);
     case ARM_UNFIT:
     default:
         return COMMAND_RUN_FAILED;
     }
     drop_cost_arms(&session->experiment);
     if (session->experiment.arm_count < 2) {
-        return command_usage_error(session->command, "--live: it takes at least two arms");
+        return command_usage_error(session->options.command, "--live: it takes at least two arms");
     }
     return -1;
 }
@@ -366,12 +80,12 @@ static int add_arms(struct session *session)
 static bool make_folder(struct session *session)
 {
     const char *variable = getenv("TMPDIR");
-    char *path = session->folder_given != NULL
-                     ? memory_copy(session->folder_given)
+    char *path = session->options.folder != NULL
+                     ? memory_copy(session->options.folder)
                      : memory_format("%s/cudapolicy-ab-XXXXXX",
                                      variable != NULL && variable[0] == '/' ? variable : "/tmp");
-    const bool made = session->folder_given != NULL ? mkdir(path, 0777) == 0 || errno == EEXIST
-                                                    : mkdtemp(path) != NULL;
+    const bool made = session->options.folder != NULL ? mkdir(path, 0777) == 0 || errno == EEXIST
+                                                      : mkdtemp(path) != NULL;
 
     session->folder = made ? realpath(path, NULL) : NULL;
     if (session->folder == NULL) {
@@ -400,8 +114,9 @@ static bool write_policy(struct session *session, const char *text)
 static void fill_trial(struct session *session)
 {
     struct ab_experiment *trial = &session->trial;
+    char *value = ab_live_variable(&session->options.plan, session->experiment.arm_count);
 
-    trial->command = session->argv;
+    trial->command = session->options.argv;
     trial->arms = memory_allocate(1, sizeof *trial->arms);
     trial->arm_count = 1;
     trial->arms[0] = (struct ab_arm){.name = memory_copy("live"),
@@ -411,7 +126,9 @@ static void fill_trial(struct session *session)
     trial->metrics = memory_allocate(1, sizeof *trial->metrics);
     trial->metric_count = 1;
     ab_metric_wall(&trial->metrics[0]);
-    add_variable(session, ab_live_variable(&session->plan, session->experiment.arm_count));
+    session->variable = memory_format("CUDAPOLICY_LIVE=%s", value);
+    free(value);
+    ab_live_options_add_variable(&session->options, session->variable);
 }
 
 /* -1: the runs can begin. */
@@ -430,13 +147,13 @@ static int prepare(struct session *session)
         command_error("%s", error);
         return COMMAND_RUN_FAILED;
     }
-    if (session->plan.seed == 0) {
-        session->plan.seed = ab_schedule_seed();
+    if (session->options.plan.seed == 0) {
+        session->options.plan.seed = ab_schedule_seed();
     }
-    session->library = library_path_find(session->library_given);
+    session->library = library_path_find(session->options.library);
     ready = session->library != NULL && make_folder(session) && write_policy(session, text) &&
-            (session->export_path == NULL ||
-             output_file_open(&session->export, session->export_path, session->force));
+            (session->options.export == NULL ||
+             output_file_open(&session->export, session->options.export, session->options.force));
     free(text);
     if (ready) {
         fill_trial(session);
@@ -449,7 +166,7 @@ static int prepare(struct session *session)
 
 static void say_notes(const struct session *session, const struct results *results)
 {
-    for (size_t i = 0; i < results->note_count && !session->quiet; i++) {
+    for (size_t i = 0; i < results->note_count && !session->options.quiet; i++) {
         const struct results_note *note = &results->notes[i];
 
         if (strncmp(note->text, "live: ", 6) == 0 && strcmp(note->severity, "info") != 0) {
@@ -461,7 +178,7 @@ static void say_notes(const struct session *session, const struct results *resul
 /* An arm that is named in no rule that matched does nothing; better known after the first run. */
 static void say_unmatched(const struct session *session, const struct results *results)
 {
-    for (size_t i = 0; i < results->rule_count && !session->quiet; i++) {
+    for (size_t i = 0; i < results->rule_count && !session->options.quiet; i++) {
         const struct results_rule *rule = &results->rules[i];
 
         if (rule->launches.total == 0 && strcmp(rule->section, "kernel") == 0) {
@@ -475,7 +192,7 @@ static bool read_run(struct session *session, const char *reports, bool first)
     struct results results = {.keep_documents = true};
     char error[512] = "";
     bool read = results_load(&results, reports) &&
-                ab_live_read(&session->runs[session->run_count], &results, &session->plan,
+                ab_live_read(&session->runs[session->run_count], &results, &session->options.plan,
                              session->experiment.arm_count, error, sizeof error);
 
     if (read) {
@@ -485,7 +202,7 @@ static bool read_run(struct session *session, const char *reports, bool first)
             say_notes(session, &results);
             say_unmatched(session, &results);
         }
-        if (run->steps != run->steps_most && !session->quiet) {
+        if (run->steps != run->steps_most && !session->options.quiet) {
             command_error("warning: ranks made from %lld to %lld steps: only slices that all of "
                           "them made count",
                           (long long)run->steps, (long long)run->steps_most);
@@ -502,12 +219,12 @@ static bool make_run(struct session *session, uint32_t number)
     const struct ab_trial_options options = {
         .library = session->library,
         .folder = session->folder,
-        .time_limit = session->time_limit,
-        .variables = session->variables,
-        .variable_count = session->variable_count,
-        .keep_output = session->folder_given != NULL,
+        .time_limit = session->options.time_limit,
+        .variables = session->options.variables,
+        .variable_count = session->options.variable_count,
+        .keep_output = session->options.folder != NULL,
         .keep_reports = true,
-        .show_output = session->show_output,
+        .show_output = session->options.show_output,
     };
     struct ab_run *run = ab_experiment_add_run(&session->trial);
     char *folder, *reports;
@@ -535,15 +252,15 @@ static bool make_runs(struct session *session)
                                              .library = session->library};
     bool going = ab_trial_make_folders(&options);
 
-    session->runs = memory_allocate((size_t)session->runs_wanted, sizeof *session->runs);
+    session->runs = memory_allocate((size_t)session->options.runs, sizeof *session->runs);
     ab_trial_catch_signals();
-    for (uint32_t number = 0; going && number < session->runs_wanted; number++) {
+    for (uint32_t number = 0; going && number < session->options.runs; number++) {
         going = make_run(session, number);
-        if (going && !session->quiet) {
+        if (going && !session->options.quiet) {
             const struct ab_live_run *run = &session->runs[session->run_count - 1];
 
             command_error("run %u of %lld: %lld steps, %zu blocks, %zu rank%s", number + 1,
-                          (long long)session->runs_wanted, (long long)run->steps, run->block_count,
+                          (long long)session->options.runs, (long long)run->steps, run->block_count,
                           run->ranks, run->ranks == 1 ? "" : "s");
         }
     }
@@ -561,20 +278,21 @@ static int finish(struct session *session)
         memory_allocate(experiment->arm_count, sizeof *comparisons);
     int status;
 
-    ab_live_compare(comparisons, experiment, session->runs, session->run_count, &session->plan);
-    if (session->json) {
+    ab_live_compare(comparisons, experiment, session->runs, session->run_count,
+                    &session->options.plan);
+    if (session->options.json) {
         json_output_print(ab_live_json(comparisons, experiment, session->runs, session->run_count,
-                                       &session->plan),
+                                       &session->options.plan),
                           stdout);
     } else {
-        ab_live_print(comparisons, experiment, session->runs, session->run_count, &session->plan,
-                      session->wide, stdout);
+        ab_live_print(comparisons, experiment, session->runs, session->run_count,
+                      &session->options.plan, session->options.wide, stdout);
     }
     status = ab_live_status(comparisons, experiment);
-    if (session->export_path != NULL) {
+    if (session->options.export != NULL) {
         output_file_begin(&session->export);
         json_output_print(ab_live_json(comparisons, experiment, session->runs, session->run_count,
-                                       &session->plan),
+                                       &session->options.plan),
                           session->export.stream);
         if (!output_file_close(&session->export)) {
             status = COMMAND_RUN_FAILED;
@@ -597,18 +315,21 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 /* A folder that the user named stays, and so does what a run that failed printed. */
 static void release(struct session *session, bool remove_all)
 {
-    output_file_abandon(&session->export);
-    if (session->folder != NULL && session->folder_given == NULL && remove_all) {
+    if (session->export.stream != NULL) {
+        output_file_abandon(&session->export);
+    }
+    if (session->trial.arm_count == 0) {
+        free(session->policy); /* else its arm's */
+    }
+    if (session->folder != NULL && session->options.folder == NULL && remove_all) {
         nftw(session->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
     for (size_t i = 0; i < session->run_count; i++) {
         ab_live_run_release(&session->runs[i]);
     }
     free(session->runs);
-    if (session->variable_count > 0 && session->trial.arm_count > 0) {
-        free(session->variables[session->variable_count - 1]);
-    }
-    free(session->variables);
+    free(session->variable);
+    free(session->options.variables);
     session->trial.command = NULL;          /* of argv */
     ab_experiment_release(&session->trial); /* with the policy's path */
     ab_experiment_release(&session->experiment);
@@ -618,37 +339,23 @@ static void release(struct session *session, bool remove_all)
 
 int ab_live_main(const struct command *command, int argc, char **argv)
 {
-    struct session session = {
-        .command = command,
-        .plan = {.slice = 20, .drop = 5, .warm_up = 40, .alpha = 0.05, .margin = 0.01},
-        .runs_wanted = AB_NESTED_RUNS,
-    };
+    struct session session = {0};
     bool made = true;
-    int status = parse(&session, argc, argv);
+    int status = ab_live_options_parse(&session.options, command, argc, argv);
 
-    memory_failure_status = COMMAND_RUN_FAILED;
     if (status == -1) {
+        memory_failure_status = COMMAND_RUN_FAILED;
         status = prepare(&session);
     }
     if (status == -1) {
-        if (!session.quiet) {
+        if (!session.options.quiet) {
             command_error("%zu arms, slices of %" PRIu32 " steps, seed %" PRIu64 ", in %s",
-                          session.experiment.arm_count, session.plan.slice, session.plan.seed,
-                          session.folder);
+                          session.experiment.arm_count, session.options.plan.slice,
+                          session.options.plan.seed, session.folder);
         }
         made = make_runs(&session);
         status = made ? finish(&session) : COMMAND_RUN_FAILED;
     }
     release(&session, made);
     return status;
-}
-
-bool ab_live_asked(int argc, char **argv)
-{
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--live") == 0) {
-            return true;
-        }
-    }
-    return false;
 }

@@ -14,11 +14,9 @@
 #include "table.h"
 #include "wording.h"
 
+static char step_name[] = "step time", step_unit[] = "s";
 static const struct ab_metric step_time = {
-    .name = (char *)"step time",
-    .unit = (char *)"s",
-    .source = AB_METRIC_STEP,
-};
+    .name = step_name, .unit = step_unit, .source = AB_METRIC_STEP};
 
 static void print_columns(struct table *table, const struct ab_scale *scale)
 {
