@@ -155,8 +155,8 @@ CUkernel decide_function_kernel_of(void *function)
 /* No rule can match the kernel whatever the launch is like and whoever makes it. */
 static bool may_pass(const struct decide_variant *variant, bool symbol)
 {
-    return !symbol && variant->any_library && variant->plan->count == 0 && !variant->merges &&
-           !variant->places;
+    return !symbol && variant->any_library && variant->plan->count == 0 && !variant->step &&
+           !variant->merges && !variant->places;
 }
 
 static uint32_t cell_of_nothing(struct decide_variant *variant)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decide/kernel_name.h"
+#include "decide/live.h"
 #include "decide/selectors.h"
 
 enum {
@@ -85,6 +86,7 @@ static struct decide_kernel *kernel_new(const struct decide_rule_set *set, const
         made = kernel->mangled && kernel_name_make(mangled, &name);
     }
     made = made && find_candidates(kernel, mangled ? &name : NULL);
+    kernel->step = made && mangled && decide_live_is_step(&name);
     kernel_name_release(&name);
     if (made)
         return kernel;
@@ -204,6 +206,8 @@ struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const
     fresh->merges = kernel->set->needs.merges;
     fresh->places = kernel->set->places;
     fresh->plan = plan_for(kernel, library);
+    fresh->step = kernel->step;
+    fresh->by_shape = fresh->plan->needs & DECIDE_NEED_SHAPE ? UINT64_MAX : 0;
     fresh->number = report_number(kernel, library);
     pthread_mutex_lock(&mutex);
     variant = decide_kernel_variant_known(kernel, library);

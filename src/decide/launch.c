@@ -8,6 +8,7 @@
 #include "decide/cluster.h"
 #include "decide/device.h"
 #include "decide/function.h"
+#include "decide/live.h"
 #include "decide/placement.h"
 #include "decide/prepared.h"
 #include "decide/recipe.h"
@@ -55,6 +56,7 @@ static __attribute__((noinline)) const struct decide_resolution *resolve(struct 
         .shared_memory = config->sharedMemBytes,
         .captured = at->in_graph,
         .device = -1,
+        .arm = at->arm,
     };
     if (!node && (merges || at->variant->places ||
                   (plan->needs & (DECIDE_NEED_STREAM | DECIDE_NEED_ORDER | DECIDE_NEED_DEVICE))))
@@ -172,7 +174,7 @@ static void note_shape(uint32_t kernel, const CUlaunchConfig *config)
 
 /* Rules that ask about the launch, launches of a new kind, clusters in a new shape, observing. */
 static void decide_in_full(const struct decide_launch *launch, struct decide_verdict *verdict,
-                           struct decide_known known)
+                           struct decide_known known, int arm)
 {
     uint8_t mode = __atomic_load_n(&report_control_now()->part.mode, __ATOMIC_RELAXED);
     bool node = verdict->kind == REPORT_LAUNCH_NODE;
@@ -180,6 +182,7 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
         .launch = launch,
         .variant = known.variant,
         .serial = known.serial,
+        .arm = arm,
         .in_graph = verdict->kind != REPORT_LAUNCH_EAGER,
         .observe = mode == POLICY_MODE_OBSERVE,
     };
@@ -202,7 +205,7 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     if (mode == POLICY_MODE_ENFORCE && !broken) {
         const struct decide_recipe *recipe = decide_recipe_of(&at);
         if (recipe)
-            decide_recipe_keep_shaped(recipe, known.variant, launch->config);
+            decide_recipe_keep_shaped(recipe, known.variant, launch->config, arm);
         /* What the program set on the stream may have to be kept. */
         uint32_t owned = recipe && recipe->stream_keeps && at.stream
                              ? decide_stream_own(at.stream) & recipe->stream_keeps
@@ -224,9 +227,15 @@ void decide_launch_in_full(const struct decide_launch *given, struct decide_verd
     verdict->kind = decide_stream_is_capturing(launch->config->hStream, launch->per_thread_default)
                         ? REPORT_LAUNCH_CAPTURED
                         : REPORT_LAUNCH_EAGER;
-    decide_in_full(launch, verdict,
-                   decide_function_find(launch->function, launch->library,
-                                        launch->layer == DECIDE_LAYER_RUNTIME));
+    struct decide_known known = decide_function_find(launch->function, launch->library,
+                                                     launch->layer == DECIDE_LAYER_RUNTIME);
+    int arm = DECIDE_ARM_NONE;
+    if (verdict->kind == REPORT_LAUNCH_EAGER) {
+        if (known.variant && known.variant->step)
+            decide_live_begin_step();
+        arm = __atomic_load_n(&report_control_now()->part.arm, __ATOMIC_RELAXED);
+    }
+    decide_in_full(launch, verdict, known, arm);
 }
 
 static inline __attribute__((always_inline)) void follow(const struct decide_recipe *recipe,
@@ -314,10 +323,11 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
         launch_for_library(launch, verdict, known);
 }
 
-void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict)
+void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict, int arm)
 {
     verdict->kind = REPORT_LAUNCH_NODE;
-    decide_in_full(launch, verdict, decide_function_find(launch->function, launch->library, false));
+    decide_in_full(launch, verdict, decide_function_find(launch->function, launch->library, false),
+                   arm);
 }
 
 /* ---- Afterwards ---------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ static bool holds(struct decide_rule *rule, const struct decide_asked *asked)
     if ((rule->needs & DECIDE_NEED_CAPTURED) &&
         asked->captured != (selectors->captured == POLICY_CHOICE_YES))
         return false;
+    if ((rule->needs & DECIDE_NEED_ARM) && !policy_ranges_hold(&selectors->arm, asked->arm))
+        return false;
     if ((rule->needs & DECIDE_NEED_DEVICE) && !device_holds(rule, asked->device))
         return false;
     if (!(rule->needs & (DECIDE_NEED_STREAM | DECIDE_NEED_ORDER)))

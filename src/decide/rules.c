@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/live.h"
 #include "decide/selectors.h"
 
 static pthread_mutex_t plans_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -30,6 +31,8 @@ static unsigned needs_of(const struct policy_selectors *selectors)
         needs |= DECIDE_NEED_STREAM;
     if (selectors->launch_stream.count)
         needs |= DECIDE_NEED_ORDER;
+    if (selectors->arm.count)
+        needs |= DECIDE_NEED_ARM;
     return needs;
 }
 
@@ -89,7 +92,8 @@ bool decide_rules_make(struct decide_rule_set *set, const struct policy *policy,
     for (size_t i = 0; set->rules && i < limit; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         if (rule->section != POLICY_SECTION_KERNEL ||
-            !decide_selectors_hold_here(&rule->selectors, process))
+            !decide_selectors_hold_here(&rule->selectors, process) ||
+            (rule->selectors.arm.count && !decide_live_arms))
             continue;
         struct decide_rule *prepared = &set->rules[set->rule_count++];
         prepare(prepared, rule);

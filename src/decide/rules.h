@@ -31,6 +31,7 @@ enum decide_need {
     DECIDE_NEED_DEVICE = 4,   /* device */
     DECIDE_NEED_STREAM = 8,   /* stream */
     DECIDE_NEED_ORDER = 16,   /* launch_stream */
+    DECIDE_NEED_ARM = 32,     /* arm */
 };
 
 struct decide_rule {
@@ -81,6 +82,7 @@ struct decide_asked {
     bool captured;
     bool node;                          /* no stream: stream and launch_stream never match */
     int device;                         /* -1: not known */
+    int arm;                            /* DECIDE_ARM_NONE: none */
     const struct decide_stream *stream; /* NULL where no rule needs it */
 };
 
@@ -88,7 +90,8 @@ struct decide_asked {
 void decide_rules_start(void);
 
 /* Fills in the kernel rules of a set: drops those whose rank, local_rank, world_size or host cannot
- * match and prepares the others. False when memory is short. */
+ * match, those with an arm where there is no live comparison, and prepares the others. False when
+ * memory is short. */
 bool decide_rules_make(struct decide_rule_set *set, const struct policy *policy,
                        const struct decide_process *process);
 

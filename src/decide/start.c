@@ -5,8 +5,10 @@
 #include "decide/device.h"
 #include "decide/function.h"
 #include "decide/graph.h"
+#include "decide/graph_live.h"
 #include "decide/kernel.h"
 #include "decide/launch_stream.h"
+#include "decide/live.h"
 #include "decide/node_place.h"
 #include "decide/recipe.h"
 #include "decide/reload.h"
@@ -29,6 +31,7 @@ static void ending(int device)
 void decide_start(const struct policy *policy, const struct decide_process *process,
                   enum policy_mode mode)
 {
+    decide_live_start();
     decide_setting_start();
     decide_device_start(policy);
     decide_function_start();
@@ -49,5 +52,6 @@ void decide_context_gone(CUcontext context)
 {
     decide_function_context_gone(context);
     decide_stream_context_gone(context);
+    decide_live_stream_gone(NULL);
     decide_graph_context_gone(context);
 }

@@ -5,6 +5,7 @@
 
 #include "decide/capture.h"
 #include "decide/device.h"
+#include "decide/graph_live.h"
 #include "decide/placement.h"
 #include "decide/rules.h"
 #include "decide/setting.h"
@@ -266,6 +267,8 @@ void decide_stream_gone(CUstream stream)
 {
     struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
     decide_capture_stream_gone(stream);
+    if (stream)
+        decide_live_stream_gone(stream);
     if (entry)
         place_sides_end(&entry->sides);
     handle_map_lock(&decide_streams);

@@ -87,6 +87,18 @@ static void read_fake_domains(struct preload_configuration *configuration)
         configuration->fake_domains = (unsigned)domains;
 }
 
+/* Written by `cudapolicy ab --live`, not by people. */
+static void read_live(struct preload_configuration *configuration)
+{
+    const char *text = value_of("CUDAPOLICY_LIVE");
+    char error[256];
+
+    if (text != NULL && !decide_live_parse(text, &configuration->live, error, sizeof error)) {
+        configuration->live = (struct decide_live_options){0};
+        complain(configuration, "CUDAPOLICY_LIVE: %s; arms do not alternate", error);
+    }
+}
+
 void preload_configuration_read(struct preload_configuration *configuration)
 {
     const char *mode = value_of("CUDAPOLICY_MODE");
@@ -116,6 +128,7 @@ void preload_configuration_read(struct preload_configuration *configuration)
             complain(configuration, "CUDAPOLICY_STRICT=%s: 0 or 1", strict);
     }
     read_fake_domains(configuration);
+    read_live(configuration);
     read_place(configuration);
 }
 

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "decide/live.h"
 #include "policy/policy.h"
 #include "preload/rank.h"
 #include "report/log.h"
@@ -18,14 +19,15 @@ struct preload_configuration {
     enum policy_mode mode;
     bool strict; /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
-    unsigned fake_domains; /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
+    unsigned fake_domains;           /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
+    struct decide_live_options live; /* CUDAPOLICY_LIVE; no arms: none */
     enum report_log_level log_level;
     char log_path[PATH_MAX];    /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
     char report_path[PATH_MAX]; /* CUDAPOLICY_REPORT, expanded; "": none */
     char host[256];
     struct preload_rank rank;
     /* What was wrong with a variable, said once the log has started; "" where nothing was. */
-    char complaints[6][512];
+    char complaints[8][512];
     unsigned complaint_count;
 };
 

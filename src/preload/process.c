@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "decide/decide.h"
+#include "decide/live.h"
 #include "place/partition.h"
 #include "policy/policy.h"
 #include "preload/configuration.h"
@@ -95,6 +96,7 @@ static void start_decisions(const struct policy *policy)
     const struct decide_process process = preload_process_for_decisions();
 
     place_start(policy, configuration.fake_domains, decide_partition_is_on);
+    decide_live_options_set(&configuration.live);
     decide_start(policy, &process, configuration.mode);
     if (configuration.fake_domains == 0)
         return;

@@ -15,7 +15,7 @@
 union outside_half {
     uint32_t whole;
     struct {
-        uint8_t mode, reserved;
+        uint8_t mode, arm;
         uint16_t generation;
     } part;
 };
@@ -107,7 +107,11 @@ bool report_counters_answer(const char *counters_path, struct report_exchange *e
 void report_control_expect(union report_control word)
 {
     word.part.gate = 0;
+    /* report_arm_set may have come in between: the arm is that of the present word. */
+    report_lock();
+    word.part.arm = __atomic_load_n(&report_control_now()->part.arm, __ATOMIC_RELAXED);
     __atomic_store_n(&report_control_expected, word.whole, __ATOMIC_RELEASE);
+    report_unlock();
 }
 
 void report_exchange_read(struct report_exchange *exchange)

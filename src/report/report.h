@@ -25,10 +25,12 @@
 enum {
     REPORT_SETTING_LIMIT = 16,
     REPORT_RULE_NONE = 0xffff,
-    REPORT_ENTRY_LIMIT = 512,   /* entry points */
-    REPORT_KERNEL_LIMIT = 8192, /* further kernels share kernel 0, "(others)" */
-    REPORT_CELL_LIMIT = 16384,  /* further cells share cell 0 */
-    REPORT_SHARD_LIMIT = 256,   /* threads beyond share the last shard, with atomic increments */
+    REPORT_ENTRY_LIMIT = 512,    /* entry points */
+    REPORT_KERNEL_LIMIT = 8192,  /* further kernels share kernel 0, "(others)" */
+    REPORT_CELL_LIMIT = 16384,   /* further cells share cell 0 */
+    REPORT_SHARD_LIMIT = 256,    /* threads beyond share the last shard, with atomic increments */
+    REPORT_STEP_LIMIT = 1 << 19, /* of a live comparison; later ones are counted only */
+    REPORT_ARM_LIMIT = 16,
 };
 
 /* How a launch came about. */
@@ -58,7 +60,7 @@ union report_control {
     uint64_t whole;
     struct {
         uint8_t mode; /* enum policy_mode of the process; written by the controlling process */
-        uint8_t reserved;
+        uint8_t arm;  /* of a live comparison, else 0; written by the process itself */
         uint16_t generation; /* raised with every change from outside */
         uint32_t gate;       /* raised by the process itself while every launch must be looked at */
     } part;
@@ -78,7 +80,7 @@ static inline union report_control *report_control_now(void)
     return __atomic_load_n(&report_control, __ATOMIC_ACQUIRE);
 }
 
-/* Short ways may be taken again while the word is as it was just read: word. */
+/* Short ways may be taken again while the word is as it was just read, whatever the arm. Locks. */
 void report_control_expect(union report_control word);
 
 /* What others ask of the process beside the word, and what it answers: in the mapped file. */
@@ -185,6 +187,35 @@ static inline void report_count_entry(uint32_t entry)
     uint64_t *counter = &shard->entry_calls[entry];
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
+
+/* ---- Live comparisons ---- */
+
+#define REPORT_SLICE_NONE UINT32_MAX
+
+/* How arms alternate; for readers of the report. */
+struct report_live {
+    uint64_t seed;
+    uint32_t arms;        /* 0: no live comparison */
+    uint32_t slice, drop; /* steps of a slice, and those at its beginning that do not count */
+    uint32_t warm_up;     /* steps before the first slice */
+};
+
+/* Notes it for the report and begins with no step, in arm 0. Locks; makes no file. No other thread
+ * may be launching. */
+void report_live(const struct report_live *live);
+
+/*
+ * A step begins, the number-th of the process from 0: enters it with the time it is now. Launch
+ * path: no lock and no allocation, but for the first step of a thread that has launched nothing
+ * yet, and one in several thousand, which reserves the rows of the next.
+ */
+void report_step(uint64_t number, uint32_t slice, uint8_t arm);
+
+/* The arm from now on, in the control word and in what the short ways expect of it; only when order
+ * is larger than 0 and than at every call since report_live, so that a thread that comes late
+ * changes nothing. Launches that other threads make at this moment may still go by the arm before.
+ * Locks: the switches between slices only. */
+void report_arm_set(uint64_t order, uint8_t arm);
 
 struct report_kernel_info {
     const char *mangled, *name, *signature; /* copied; name and signature may equal mangled */
