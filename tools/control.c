@@ -99,7 +99,9 @@ static void take_facts(struct control_process *process)
     }
     take_text(&process->policy_sha256, policy, "sha256");
     take_text(&process->last_reload, policy, "last_reload");
-    process->pid = (long)results_number(about, "pid");
+    if (process->target->pid == 0) {
+        process->pid = (long)results_number(about, "pid");
+    }
     process->launches = results_number(process->report, "launches");
 }
 
@@ -169,22 +171,20 @@ void control_set_mode(struct control_process *process, enum policy_mode mode)
 /* ---- Reload ------------------------------------------------------------------------------------
  */
 
-/* The policy's file as the process sees it: it may live in a container. */
+/* The policy's file as the process sees it, which may live in a container; under its plain name
+ * where that is the same file. */
 static char *policy_file(const struct control_process *process)
 {
-    char *root = memory_format("/proc/%ld/root", process->target->pid);
-    char *name = memory_copy(process->policy_path);
+    char *seen = memory_format("/proc/%ld/root%s", process->target->pid, process->policy_path);
     struct stat ours, theirs;
-    bool elsewhere = process->target->pid != 0 && stat("/", &ours) == 0 &&
-                     stat(root, &theirs) == 0 &&
-                     (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
 
-    if (elsewhere) {
-        free(name);
-        name = memory_format("%s%s", root, process->policy_path);
+    if (process->target->pid == 0 || stat(seen, &theirs) != 0 ||
+        (stat(process->policy_path, &ours) == 0 && ours.st_dev == theirs.st_dev &&
+         ours.st_ino == theirs.st_ino)) {
+        free(seen);
+        seen = memory_copy(process->policy_path);
     }
-    free(root);
-    return name;
+    return seen;
 }
 
 /* False: there are errors. A file that cannot be read from here may still be one for the process.

@@ -21,7 +21,7 @@ enum control_outcome {
 
 struct control_process {
     const struct target *target;
-    long pid; /* as the process knows itself */
+    long pid; /* in our pid namespace; where that is not known, as the process knows itself */
     char *program, *host, *mode, *policy_path, *policy_sha256, *last_reload, *started;
     uint16_t generation, acted; /* of the control word: the latest, and that the process acted on */
     int64_t launches;

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import support  # noqa: E402 (the folder has to be known first)
 PROGRAM = os.environ["CUDAPOLICY_TEST_PROGRAM"]
 DOUBLES = os.environ["CUDAPOLICY_TEST_DOUBLES"]
 NOBODY = 65534
+CAN_UNSHARE = os.getuid() == 0 and shutil.which("unshare") is not None and subprocess.run(
+    ["unshare", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def policy(domain, name="a", more=""):
@@ -387,6 +390,25 @@ class Targets(Control):
                                   pass_fds=(command,), timeout=support.TIME_LIMIT, **options)
         finally:
             os.close(command)
+
+    @unittest.skipUnless(CAN_UNSHARE, "mount namespaces cannot be made here")
+    def test_a_process_that_sees_other_files_than_we_do(self):
+        hidden = self.path("hidden")
+        os.mkdir(hidden)
+        launcher = ["unshare", "-m", "sh", "-c",
+                    f'mount -t tmpfs none {hidden} && cp {self.path("policy.ini")} {hidden} && exec "$0" "$@"']
+        process = Process(self, launcher=launcher, CUDAPOLICY_FILE=f"{hidden}/policy.ini",
+                          CUDAPOLICY_REPORT=f"{hidden}/%p.json")
+        process.settings()
+        self.assertEqual(os.listdir(hidden), [])
+        seen = f"/proc/{process.pid}/root{hidden}/policy.ini"
+        with open(seen, "w", encoding="ascii") as file:
+            file.write(policy("nowhere"))
+        result = self.ctl(process.pid, "reload", status=1)
+        self.assertIn(f"{seen}:6:19: error: ", result.stderr)
+        with open(seen, "w", encoding="ascii") as file:
+            file.write(policy("default"))
+        self.assertEqual(self.reload(process), DEFAULT)
 
     def test_garbage_is_refused(self):
         process = Process(self)
