@@ -159,9 +159,9 @@ static void numbers_have_signs_points_exponents_and_commas(void **state)
 static void other_texts_are_no_numbers(void **state)
 {
     static const char *const texts[] = {
-        "",     " ",   "-",     ".",     "e5",     "nan",      "inf",     "-inf",
-        "0x10", "1e",  "5ms",   "1,23",  "1,2345", ",123",     "1,234,",  "1234,567",
-        "1 2",  "--5", "1e999", "1.2.3", "1_000",  "1,234,56", "1.5,123",
+        "",     " ",   "-",     ".",     "e5",     "nan",  "inf",      "-inf",
+        "0x10", "1e",  "5ms",   "1,23",  "1,2345", ",123", "1,234,",   "1234,567",
+        "1 2",  "--5", "1e999", "1.2.3", "1_000",  "1e+",  "1,234,56", "1.5,123",
     };
     double value;
 

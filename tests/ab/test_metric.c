@@ -296,6 +296,10 @@ static void warm_up_is_cut_from_every_rank(void **state)
     metric = pattern("t=r(?<rank>\\d+) (?<value>\\d+)");
     metric.skip = 3;
     assert_unreadable(&metric, "all 3 values of a rank are warm-up: 3 are skipped");
+    metric = pattern("t=r(?<rank>\\d+) (?<value>\\d+)");
+    metric.skip = 1;
+    write_text(output, "r0 1\nr0 2\nr1 3\n");
+    assert_unreadable(&metric, "all 1 values of a rank are warm-up: 1 are skipped");
 }
 
 static void autocorrelation_is_that_of_the_values_that_count(void **state)

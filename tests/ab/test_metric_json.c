@@ -156,6 +156,11 @@ static void a_path_that_leads_nowhere_tells_how_far_it_led(void **state)
     assert_none("t=/a/b/-", "no '-' at /a/b");
     assert_none("t=a.b.0.x", "no 'x' at /a/b/0: there is the number 1");
     assert_none("t=a[0]", "no '0' at /a: there is an object");
+    write_text(output, "{\"a\": {\"0\": 5}}");
+    assert_value("t=a.0", 5);
+    assert_none("t=a[0]", "no '0' at /a: there is an object with \"0\"");
+    write_text(output, "{\"a\": {\"b\": [1, 2], \"c\": \"x\\u001by\", \"n\": null, \"e\": {}, "
+                       "\"t\": true}}");
     assert_none("t=a.c.x", "no 'x' at /a/c: there is the text \"x\\x1by\"");
     assert_none("t=a.c", "at /a/c there is the text \"x\\x1by\", no number");
     assert_none("t=a.n", "at /a/n there is null");
@@ -191,7 +196,7 @@ static void the_last_document_among_other_lines_is_read(void **state)
 {
     (void)state;
     write_text(output,
-               "[rank 0] start\n{\"t\": 1}\nnoise {\"t\": 9}\n[0] more\n{\"t\": 2} \r\nend\n");
+               "[rank 0] start\n{\"t\": 1}\nnoise {\"t\": 9}\n[0] more\n{\"t\": 2} \r\n[0] end\n");
     assert_value("t=t", 2);
     write_text(output, "log\n  {\n  \"t\":\n 3\n}\nlog\n[INFO]\n{broken\n");
     assert_value("t=t", 3);

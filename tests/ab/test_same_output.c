@@ -184,6 +184,7 @@ static void nan_is_equal_to_nan_alone(void **state)
     assert_different("result", 0.1, 9, "loss 1", "loss nan", "nan instead of 1");
     assert_different("result", 0.1, 9, "inf", "-inf", "-inf instead of inf");
     assert_different("result", 0.1, 9, "inf", "1e300", "instead of inf");
+    assert_different("result", 0.1, 9, "Info", "info", "line 1: 'info', in the baseline 'Info'");
     assert_different("result", 0.1, 9, "nano", "nan", "line 1: 'nan', in the baseline 'nano'");
 }
 
@@ -225,6 +226,21 @@ static void the_whole_file_is_compared(void **state)
                      "line 2: 'b', where the baseline has nothing");
     assert_different("result", 0, 0, "a\n", "", "ends behind line 0");
     assert_different("result", 0, 0, "\x1b[1mx", "x", "'\\x1b[1mx'");
+}
+
+static void of_a_long_line_the_part_that_differs_is_shown(void **state)
+{
+    static const char head[] = "0 and many words, xxx"
+                               "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+                               "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9=";
+    char was[200], is[200];
+
+    (void)state;
+    snprintf(was, sizeof was, "%sone", head);
+    snprintf(is, sizeof is, "%stwo", head);
+    assert_different("result", 0, 0, was, is, "\xc3\xa9=two', in the baseline '...\xc3\xa9");
+    assert_null(strstr(error, "\\x"));
+    assert_null(strstr(error, "words"));
 }
 
 static void files_are_found_by_arm_or_absolute(void **state)
@@ -335,6 +351,7 @@ int main(void)
         in_its_folder(digits_inside_words_are_text),
         in_its_folder(numbers_may_take_more_room),
         in_its_folder(the_whole_file_is_compared),
+        in_its_folder(of_a_long_line_the_part_that_differs_is_shown),
         in_its_folder(files_are_found_by_arm_or_absolute),
         in_its_folder(binary_files_are_compared_by_bytes),
         in_its_folder(a_tolerance_needs_text),

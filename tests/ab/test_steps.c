@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Steps: what counters tell while their process runs, and the time of a step. */
+/* Steps: what counters tell while their process runs. */
 
 #include "test_report_support.h"
 
-#include <math.h>
 #include <pthread.h>
 
 #include "metric.h"
@@ -13,7 +12,7 @@
 
 /* ---- A program with counters that does what it is told ------------------------------------- */
 
-enum { ENTRY_OTHER, ENTRY_GRAPH_LAUNCH, ENTRY_GRAPH_LAUNCH_PTSZ };
+enum { ENTRY_GRAPH_LAUNCH = 1, ENTRY_OTHER, ENTRY_GRAPH_LAUNCH_PTSZ };
 
 enum action {
     ACT_KERNEL, /* the kernel with this number is the one that is launched from now on */
@@ -22,6 +21,7 @@ enum action {
     ACT_CAPTURE,
     ACT_REPLAY,
     ACT_LAUNCH_GRAPH,
+    ACT_LAUNCH_GRAPH_IN_THREAD,
     ACT_OTHER_CALL,
     ACT_FINISH,
 };
@@ -44,11 +44,12 @@ static uint32_t current_cell;
 static void start_counting(const char *path)
 {
     static const char *const settings[] = {"mem_sync_domain", "cluster_dim"};
-    static const char *const entries[] = {"cuLaunchKernel", "cuGraphLaunch", "cuGraphLaunch_ptsz"};
+    static const char *const entries[] = {"cuLaunchKernel", "cuGraphLaunch", "cuMemcpy",
+                                          "cuGraphLaunch_ptsz"};
     static struct report_start start = {.setting_names = settings,
                                         .setting_count = SETTING_COUNT,
                                         .entry_names = entries,
-                                        .entry_count = 3};
+                                        .entry_count = 4};
     start.path = path;
     report_start(&start);
 }
@@ -57,6 +58,13 @@ static void *launch_in_thread(void *number)
 {
     report_thread_shard();
     report_count_launch(current_cell, REPORT_LAUNCH_EAGER, *(uint32_t *)number);
+    return NULL;
+}
+
+/* Of a thread that launches no kernel: it has no counters of its own. */
+static void *launch_graph_in_thread(void *entry)
+{
+    report_count_entry(*(uint32_t *)entry);
     return NULL;
 }
 
@@ -90,7 +98,11 @@ static void obey(const struct order *order)
         report_count_launch(current_cell, REPORT_LAUNCH_REPLAYED, number);
         break;
     case ACT_LAUNCH_GRAPH:
-        report_count_entry(ENTRY_GRAPH_LAUNCH + number);
+        report_count_entry(number);
+        break;
+    case ACT_LAUNCH_GRAPH_IN_THREAD:
+        expect(pthread_create(&thread, NULL, launch_graph_in_thread, &number) == 0);
+        pthread_join(thread, NULL);
         break;
     case ACT_OTHER_CALL:
         report_count_entry(ENTRY_OTHER);
@@ -250,11 +262,14 @@ static void test_graph_launches_are_counted_without_a_kernel(void **state)
     tell(&program, ACT_OTHER_CALL, 0);
     sample(&steps);
     assert_int_equal(newest(&steps, 0), 0);
-    tell(&program, ACT_LAUNCH_GRAPH, 0);
-    tell(&program, ACT_LAUNCH_GRAPH, 0);
-    tell(&program, ACT_LAUNCH_GRAPH, 1);
+    tell(&program, ACT_LAUNCH_GRAPH, ENTRY_GRAPH_LAUNCH);
+    tell(&program, ACT_LAUNCH_GRAPH, ENTRY_GRAPH_LAUNCH);
+    tell(&program, ACT_LAUNCH_GRAPH, ENTRY_GRAPH_LAUNCH_PTSZ);
     sample(&steps);
     assert_int_equal(newest(&steps, 0), 3);
+    tell(&program, ACT_LAUNCH_GRAPH_IN_THREAD, ENTRY_GRAPH_LAUNCH);
+    sample(&steps);
+    assert_int_equal(newest(&steps, 0), 4);
     ab_steps_release(&steps);
     end_program(&program);
 }
@@ -474,6 +489,10 @@ static void test_counts_that_lie_lead_nowhere(void **state)
     tell(&program, ACT_LAUNCH, 3);
     end_program(&program);
     put("report.json.counters", offsetof(struct report_header, counts), &lies, sizeof lies);
+    ab_steps_start(&steps, folder, "*");
+    ab_steps_sample(&steps);
+    assert_int_equal(newest(&steps, 0), 3);
+    ab_steps_release(&steps);
     put("report.json.counters", offsetof(struct report_header, entry_names), &far, sizeof far);
     put("report.json.counters", REPORT_OFFSET_KERNELS, &far, sizeof far);
     put("report.json.counters", REPORT_OFFSET_CELLS + 5 * sizeof(struct report_cell_row), &far,
@@ -506,123 +525,6 @@ static void test_other_files_and_folders_are_passed_over(void **state)
     ab_steps_release(&steps);
 }
 
-/* ---- The time of a step --------------------------------------------------------------------- */
-
-enum { MILLISECOND = 1000000 };
-
-static struct ab_run_value value;
-static char error[512];
-
-/* Reads the metric from samples that are given. */
-static bool read_steps(const struct ab_step_process *processes, size_t count, int skip,
-                       enum ab_across across)
-{
-    struct ab_step_process copies[4];
-    struct ab_steps steps = {.process_count = count, .processes = copies};
-    struct ab_run_files files = {.steps = &steps};
-    struct ab_metric metric;
-    bool read;
-
-    memcpy(copies, processes, count * sizeof copies[0]);
-    ab_metric_step(&metric, "gemm");
-    metric.skip = skip;
-    metric.across = across;
-    read = ab_metric_read(&metric, &files, &value, error, sizeof error);
-    ab_metric_release(&metric);
-    return read;
-}
-
-static void assert_near(double number, double expected)
-{
-    assert_true(fabs(number - expected) <= 1e-9 * fabs(expected));
-}
-
-static void test_step_time_is_all_time_by_all_steps(void **state)
-{
-    struct ab_step_sample samples[] = {{0, 1},
-                                       {100 * (int64_t)MILLISECOND, 2},
-                                       {110 * (int64_t)MILLISECOND, 5},
-                                       {115 * (int64_t)MILLISECOND, 6},
-                                       {130 * (int64_t)MILLISECOND, 12}};
-    const struct ab_step_process process = {.sample_count = 5, .samples = samples};
-
-    (void)state;
-    assert_true(read_steps(&process, 1, 0, AB_ACROSS_MAX));
-    assert_near(value.value, 0.130 / 11);
-    assert_int_equal(value.warm_up, 1);
-    assert_int_equal(value.count, 11);
-    assert_true(read_steps(&process, 1, 2, AB_ACROSS_MAX));
-    assert_near(value.value, 0.003); /* 30 ms, 10 steps */
-    assert_int_equal(value.warm_up, 2);
-    assert_int_equal(value.count, 10);
-    assert_true(read_steps(&process, 1, 3, AB_ACROSS_MAX));
-    assert_near(value.value, 0.020 / 7); /* the third step was seen with the fifth */
-    assert_true(read_steps(&process, 1, 6, AB_ACROSS_MAX));
-    assert_false(read_steps(&process, 1, 7, AB_ACROSS_MAX));
-    assert_non_null(strstr(error, "all 12 steps of a rank are warm-up: 7 are skipped"));
-}
-
-static void test_step_warm_up_is_found(void **state)
-{
-    struct ab_step_sample samples[60];
-    const struct ab_step_process process = {.sample_count = 60, .samples = samples};
-    int64_t time = 0;
-
-    (void)state;
-    for (int i = 0; i < 60; i++) {
-        time += (i <= 5 ? 200 : 10 + i % 3) * (int64_t)MILLISECOND;
-        samples[i] = (struct ab_step_sample){time, 2 * (i + 1)};
-    }
-    assert_true(read_steps(&process, 1, -1, AB_ACROSS_MAX));
-    assert_in_range(value.warm_up, 12, 40);
-    assert_true(value.value > 0.005 && value.value < 0.006);
-    assert_int_equal(value.count + value.warm_up, 120);
-    assert_false(isnan(value.autocorrelation));
-}
-
-static void test_ranks_of_steps_become_one(void **state)
-{
-    struct ab_step_sample fast[] = {{0, 1}, {10 * MILLISECOND, 2}, {20 * MILLISECOND, 3}};
-    struct ab_step_sample slow[] = {{0, 1}, {30 * MILLISECOND, 2}, {60 * MILLISECOND, 3}};
-    struct ab_step_sample once[] = {{0, 1}};
-    const struct ab_step_process processes[] = {{.sample_count = 3, .samples = fast},
-                                                {.sample_count = 1, .samples = once},
-                                                {.sample_count = 3, .samples = slow},
-                                                {.sample_count = 0}};
-
-    (void)state;
-    assert_true(read_steps(processes, 4, 0, AB_ACROSS_MAX));
-    assert_near(value.value, 0.030);
-    assert_int_equal(value.count, 4);
-    assert_true(read_steps(processes, 4, 0, AB_ACROSS_MEAN));
-    assert_near(value.value, 0.020);
-}
-
-static void test_without_enough_steps_the_reason_is_told(void **state)
-{
-    struct ab_step_sample samples[] = {{0, 1}, {10 * MILLISECOND, 900}};
-    const struct ab_step_process few = {.sample_count = 2, .samples = samples}, none = {0};
-    struct ab_metric metric;
-    struct ab_run_files files = {0};
-
-    (void)state;
-    assert_false(read_steps(&few, 1, 0, AB_ACROSS_MAX));
-    assert_non_null(strstr(error, "kernels like gemm were launched 900 times, seen to rise at 2 "
-                                  "readings"));
-    assert_true(isnan(value.value));
-    assert_false(read_steps(&none, 1, 0, AB_ACROSS_MAX));
-    assert_non_null(strstr(error, "none of the 1 processes with counters launched kernels like"));
-    assert_false(read_steps(&none, 0, 0, AB_ACROSS_MAX));
-    assert_non_null(strstr(error, "no process of the run has counters"));
-    ab_metric_step(&metric, NULL);
-    assert_string_equal(metric.definition, "");
-    assert_string_equal(metric.unit, "s");
-    assert_int_equal(metric.direction, AB_LESS_IS_BETTER);
-    assert_false(ab_metric_read(&metric, &files, &value, error, sizeof error));
-    assert_non_null(strstr(error, "not watched"));
-    ab_metric_release(&metric);
-}
-
 #define in_its_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void)
@@ -640,10 +542,6 @@ int main(void)
         in_its_folder(test_files_that_are_being_made_are_tried_again),
         in_its_folder(test_counts_that_lie_lead_nowhere),
         in_its_folder(test_other_files_and_folders_are_passed_over),
-        cmocka_unit_test(test_step_time_is_all_time_by_all_steps),
-        cmocka_unit_test(test_step_warm_up_is_found),
-        cmocka_unit_test(test_ranks_of_steps_become_one),
-        cmocka_unit_test(test_without_enough_steps_the_reason_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

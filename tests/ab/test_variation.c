@@ -320,16 +320,18 @@ static void space_that_is_too_large_says_how_large(void **state)
 
 static void kind_is_in_the_name_where_names_are_shared(void **state)
 {
-    static const char *const names[] = {"base", "kernel k.priority=1", "kernel k.priority=2"};
+    static const char *const names[] = {"base", "kernel k.priority=1", "kernel k.priority=2",
+                                        "k.sm_count=16"};
     struct space space;
     char error[300];
 
     (void)state;
     assert_true(make(&space,
-                     HEAD "[kernel k]\npriority = 0\n[stream k]\npriority = 0\n[tune]\n"
-                          "vary = kernel k.priority = 1, 2\n",
-                     false, 64, error));
-    expect_names(&space, 3, names);
+                     HEAD "[kernel k]\npriority = 0\n[stream k]\npriority = 0\n"
+                          "[partition k]\nsm_count = 8\n[tune]\n"
+                          "vary = kernel k.priority = 1, 2\nvary = k.sm_count = 8, 16\n",
+                     true, 64, error));
+    expect_names(&space, 4, names);
     assert_string_equal(space.candidates[1].arm, "kernel-k.priority-1");
     space_release(&space);
 }

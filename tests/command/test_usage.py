@@ -6,7 +6,7 @@ import unittest
 
 import support
 
-COMMANDS = ("run", "check", "explain", "record", "report", "show")
+COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab")
 
 
 class Usage(support.Case):

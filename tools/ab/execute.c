@@ -106,6 +106,18 @@ static char *message_of(const struct ab_run *run)
                                 : memory_copy(ab_outcome_names[run->outcome]);
 }
 
+static void say_why_not_attached(const struct state *state, const struct ab_run *run)
+{
+    const char *program = state->experiment->command[0];
+    char *reason;
+
+    if (run->outcome == AB_NOT_ATTACHED) {
+        reason = reach_explain(program);
+        command_error("no kernel launch of '%s' was seen: %s", program, reason);
+        free(reason);
+    }
+}
+
 /* The first failure of an arm is told when it happens: whoever waits for hours wants to know. */
 static void tell_failure(struct state *state, const struct ab_run *run)
 {
@@ -120,13 +132,7 @@ static void tell_failure(struct state *state, const struct ab_run *run)
     message = message_of(run);
     folder = ab_trial_folder(state->experiment, &state->trial, run);
     command_error("a run of %s failed: %s (its output: %s)", arm->name, message, folder);
-    if (run->outcome == AB_NOT_ATTACHED) {
-        char *reason = reach_explain(state->experiment->command[0]);
-
-        command_error("no kernel launch of '%s' was seen: %s", state->experiment->command[0],
-                      reason);
-        free(reason);
-    }
+    say_why_not_attached(state, run);
     free(message);
     free(folder);
 }
@@ -182,6 +188,7 @@ static bool first_is_fit(struct state *state, const struct ab_run *run)
                       message);
     } else {
         command_error("the first run of the baseline, %s, failed: %s", name, message);
+        say_why_not_attached(state, run);
     }
     free(message);
     print_output(state, run);
@@ -376,6 +383,27 @@ static enum step measure(struct state *state)
     return step;
 }
 
+/* Of an experiment that was continued after its end. */
+static bool nothing_is_missing(const struct ab_experiment *experiment)
+{
+    const struct ab_plan *plan = &experiment->plan;
+    uint32_t block = 0;
+
+    for (size_t look = 0; look < plan->look_count; look++) {
+        for (; block < plan->looks[look]; block++) {
+            for (uint32_t position = 0; position < experiment->arm_count; position++) {
+                if (!was_made(experiment, false, block, position)) {
+                    return false;
+                }
+            }
+        }
+        if (is_decided(experiment)) {
+            break;
+        }
+    }
+    return true;
+}
+
 bool ab_execute(struct ab_experiment *experiment, const struct ab_execution *execution)
 {
     struct state state = {
@@ -390,11 +418,13 @@ bool ab_execute(struct ab_experiment *experiment, const struct ab_execution *exe
     experiment->interrupted = false;
     progress_start(&state.progress, execution->label != NULL ? execution->label : "",
                    execution->quiet);
-    if (ab_trial_make_folders(&state.trial)) {
+    if (nothing_is_missing(experiment)) {
+        step = STEP_GO_ON;
+    } else if (ab_trial_make_folders(&state.trial)) {
         step = warm_up(&state);
-    }
-    if (step == STEP_GO_ON) {
-        step = measure(&state);
+        if (step == STEP_GO_ON) {
+            step = measure(&state);
+        }
     }
     progress_clear(&state.progress);
     experiment->interrupted = step == STEP_INTERRUPTED;

@@ -155,8 +155,6 @@ static size_t plain(const struct ab_lines *lines)
 static bool take_special(struct ab_lines *lines, char byte)
 {
     if (byte == '\n' || byte == '\r') {
-        /* A sequence that nobody ended must not swallow the file. */
-        lines->escape = ESCAPE_NONE;
         lines->newline = byte == '\n';
         return true;
     }
@@ -173,6 +171,7 @@ static void begin_line(struct ab_lines *lines)
     lines->number += lines->newline;
     lines->newline = lines->cut = false;
     lines->length = 0;
+    /* A sequence that nobody ended must not swallow the file. */
     lines->escape = ESCAPE_NONE;
     append(lines, "", 0);
 }

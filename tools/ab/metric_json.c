@@ -22,7 +22,7 @@ enum {
     DOCUMENT_LIMIT = 64 * 1024 * 1024,
     /* Where texts that begin like JSON turn out to be none, so many times the size of the output is
      * read in vain before it is given up. */
-    TRIES_FACTOR = 4,
+    TRIES_FACTOR = 2,
     QUOTE_WIDTH = 80,
 };
 

@@ -21,7 +21,7 @@ void ab_sample_summarise(const double *values, size_t count, struct ab_sample *s
  *
  * Calibrated on the evenly distributed values, which of all those with one mode are split most
  * easily: 4 % to 5 % of those are called bimodal; of normal, log-normal, exponential, Laplace and
- * Student values (2 or 3 degrees of freedom) at most 2 %, for 10 to 160 values. Modes at 24 and 38
+ * Student values (2 or 3 degrees of freedom) at most 3 %, for 10 to 160 values. Modes at 24 and 38
  * with 2 % noise are found with the power in docs/statistics.md: where both modes have 3 runs,
  * practically always.
  */

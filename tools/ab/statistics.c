@@ -120,7 +120,7 @@ double ab_subsets_p(const struct ab_subsets *subsets, double centre)
 
     if (subsets->count == 0)
         return NAN;
-    not_above = count_below(subsets, centre + subsets->tolerance);
+    not_above = count_below(subsets, nextafter(centre + subsets->tolerance, INFINITY));
     not_below = subsets->count - count_below(subsets, centre - subsets->tolerance);
     least = not_above < not_below ? not_above : not_below;
     return fmin(1, 2 * (1 + (double)least) / (1 + (double)subsets->count));
@@ -166,7 +166,7 @@ double ab_widen(double *values, size_t count)
 
     if (!(correlation > 0))
         return 1;
-    correlation = fmin(correlation, 0.4);
+    correlation = fmin(correlation, 0.5);
     factor = sqrt((1 + correlation) / (1 - correlation));
     mean = gsl_stats_mean(values, 1, count);
     for (i = 0; i < count; i++)

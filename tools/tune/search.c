@@ -143,7 +143,7 @@ static bool execute_stage(const struct search *search, const struct stage *stage
 {
     struct ab_execution execution = *search->execution;
     char *folder = memory_format("%s/%s", execution.trial.folder, stage->name);
-    char *journal = memory_format("%s/journal", folder);
+    char *journal = memory_format("%s/journal.jsonl", folder);
     char error[512];
     bool ready = true;
 

@@ -8,6 +8,7 @@
 
 #include "memory.h"
 #include "policy/print.h"
+#include "policy/vocabulary.h"
 #include "variation.h"
 
 enum {
@@ -28,16 +29,19 @@ struct maker {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Whether several sections have this name, so that the kind has to stand before it. */
-static bool is_shared(const struct policy *base, const char *name)
+/* Whether several sections of this name can have the key, so that the kind has to stand before it.
+ */
+static bool is_shared(const struct policy *base, const char *name, const char *key)
 {
     size_t found = 0;
 
     for (size_t i = 0; i < base->rule_count; i++) {
-        found += strcmp(base->rules[i].name, name) == 0;
+        found += strcmp(base->rules[i].name, name) == 0 &&
+                 policy_vocabulary_key(key, 1u << base->rules[i].section) != NULL;
     }
     for (size_t i = 0; i < base->partition_count; i++) {
-        found += base->partitions[i].named && strcmp(base->partitions[i].name, name) == 0;
+        found += base->partitions[i].named && strcmp(base->partitions[i].name, name) == 0 &&
+                 policy_vocabulary_key(key, POLICY_IN(PARTITION)) != NULL;
     }
     return found > 1;
 }
@@ -58,7 +62,7 @@ static char *name_of(const struct maker *maker, const struct variation_choice *c
     FILE *stream = open_memstream(&name, &length);
 
     for (size_t i = 0; i < count; i++) {
-        bool shared = is_shared(maker->base, choices[i].name);
+        bool shared = is_shared(maker->base, choices[i].name, choices[i].key);
 
         fputs(i > 0 ? ", " : "", stream);
         if (detail == DETAIL_ALL) {
@@ -111,19 +115,23 @@ static char *spell_arm(const char *name)
     return arm;
 }
 
-/* As much of the choices as makes a short name that no other arm has; else a number. */
+/* As much of the choices as makes a short name; a number where another arm has that. */
 static char *arm_of(const struct maker *maker, const struct variation_choice *choices, size_t count)
 {
     for (int detail = DETAIL_ALL; detail < DETAIL_COUNT; detail++) {
         char *name =
             count > 0 ? name_of(maker, choices, count, (enum detail)detail) : memory_copy("base");
         char *arm = spell_arm(name);
+        bool is_short = strlen(arm) <= ARM_LENGTH_LIMIT;
 
         free(name);
-        if (strlen(arm) <= ARM_LENGTH_LIMIT && !is_reserved(arm) && !is_arm(maker->space, arm)) {
+        if (is_short && !is_reserved(arm) && !is_arm(maker->space, arm)) {
             return arm;
         }
         free(arm);
+        if (is_short) {
+            break;
+        }
     }
     return memory_format("candidate-%zu", maker->space->candidate_count);
 }

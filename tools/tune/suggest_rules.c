@@ -352,13 +352,13 @@ static size_t print_stream_lines(const struct findings *findings, FILE *stream)
                         "since nothing in the record tells them apart. Where kernels compete for "
                         "SMs, a priority decides whose blocks start first.");
     }
-    fprintf(stream, "vary = stream side.priority = leave, %d\n", (int)URGENT);
+    fprintf(stream, "vary = side.priority = leave, %d\n", (int)URGENT);
     if ((row->flags & STREAM_NON_BLOCKING) == 0) {
         return 1;
     }
     comment(stream, "Or a part of the SMs: work of these streams then leaves the others to the "
                     "rest. A quarter is a place to begin, no finding.");
-    fputs("vary = stream side.partition = leave, side\n", stream);
+    fputs("vary = side.partition = leave, side\n", stream);
     return 2;
 }
 
