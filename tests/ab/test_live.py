@@ -3,9 +3,12 @@
 
 import json
 import os
+import sys
 
-import support
-from support import LIBRARY
+sys.path.append(os.path.join(os.environ["CUDAPOLICY_TEST_SOURCE"], "tests", "command"))
+
+import support  # noqa: E402
+from support import LIBRARY  # noqa: E402
 
 PROGRAM = os.environ["CUDAPOLICY_TEST_PROGRAM"]
 DOUBLES = os.environ["CUDAPOLICY_TEST_DOUBLES"]
