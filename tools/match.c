@@ -296,6 +296,7 @@ void match_rule(const struct policy_rule *rule, const struct match_facts *facts,
     weigh_ranges(&selectors->block_threads, &facts->block_threads, shape, "block_threads", verdict);
     weigh_ranges(&selectors->shared_memory, &facts->shared_memory, shape, "shared_memory", verdict);
     weigh_captured(selectors->captured, facts->captured, verdict);
+    weigh_ranges(&selectors->arm, &facts->arm, not_known, "arm", verdict);
     weigh_device(&selectors->device, &facts->device, verdict);
     weigh_ranges(&selectors->rank, &facts->rank, not_known, "rank", verdict);
     weigh_ranges(&selectors->local_rank, &facts->local_rank, not_known, "local_rank", verdict);

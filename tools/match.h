@@ -35,7 +35,7 @@ struct match_facts {
         *library; /* base name; "": the launch was seen, its caller not told; NULL: not known */
     struct match_extent grid_blocks, block_threads, shared_memory;
     bool shapes_unnoted; /* these are not known because a report does not have them */
-    struct match_extent rank, local_rank, world_size, device, launch_stream;
+    struct match_extent rank, local_rank, world_size, device, launch_stream, arm;
     const char *host;            /* or NULL */
     bool stream_known;           /* then stream_rule is the rule the stream matched, */
     const char *stream_rule;     /* NULL for none */

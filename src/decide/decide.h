@@ -25,6 +25,8 @@
 #include "policy/policy.h"
 #include "report/report.h"
 
+struct decide_rule_set;
+
 /* What is constant in a process, for the selectors rank, local_rank, world_size and host.
  * Unknown numbers are -1, and no range matches them. */
 struct decide_process {
@@ -36,6 +38,21 @@ struct decide_process {
  * again in the child after fork with the child's own ranks. */
 void decide_start(const struct policy *policy, const struct decide_process *process,
                   enum policy_mode mode);
+
+/* The rules that decisions are made by now. */
+const struct decide_rule_set *decide_rules_in_force(void);
+
+/*
+ * Exchanges the policy while other threads launch: the kernel rules for all launches, and nodes,
+ * that begin afterwards; stream rules for streams that are created afterwards, and at once for the
+ * default streams. A launch that is under way is decided by the old rules to its end. The
+ * partitions must be those of the policy before. Policies are never freed: this one neither when it
+ * returns false, with the reason in error[size], since its rules may have numbers; then everything
+ * is as it was. Not for the launch path; locks, allocates, makes no call to the driver.
+ * Process-wide memory grows with each: the caller limits their number.
+ */
+bool decide_reload(struct policy *policy, const struct policy *before,
+                   const struct decide_process *process, char *error, size_t size);
 
 /* Whether a partition of the policy exists on a device; for place_start. May query. */
 bool decide_partition_is_on(const struct policy_partition *partition, int device);
@@ -97,7 +114,8 @@ static inline const struct decide_prepared *decide_prepared_for(CUfunction funct
     where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
     /* The handle once more: the place may have become another function's in between. */
     if (__atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) != handle ||
-        __atomic_load_n(&report_control_now()->whole, __ATOMIC_RELAXED) != report_control_expected)
+        __atomic_load_n(&report_control_now()->whole, __ATOMIC_RELAXED) !=
+            report_control_expected_now())
         return NULL;
     prepared = __atomic_load_n(where, __ATOMIC_ACQUIRE);
     return prepared != NULL && prepared->count != 0 ? prepared : NULL;
@@ -280,6 +298,9 @@ struct decide_stream_request {
     const char *library;
     enum decide_layer layer;
     struct decide_stream_place place; /* for decide_stream_created: what became of it */
+    /* decide_rules_in_force() before the first question about the stream, so that all are answered
+     * by the same policy; NULL: those in force at each question. */
+    const struct decide_rule_set *rules;
 };
 
 /* A stream was created: finds its rule, makes the settings, enters it. Queries the current device;

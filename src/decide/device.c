@@ -30,7 +30,7 @@ _Atomic(const struct decide_device_class *) decide_device_uniform;
 
 static _Atomic(struct devices *) known;
 static atomic_int attempts;
-static bool ask_uuid, ask_pci;
+static atomic_bool ask_uuid, ask_pci;
 
 /* ---- Asking -------------------------------------------------------------------------------------
  */
@@ -133,8 +133,10 @@ static const struct devices *devices_known(void)
 static void note_forms(const struct policy_devices *selector)
 {
     for (size_t i = 0; i < selector->count; i++) {
-        ask_uuid |= selector->devices[i].form == POLICY_DEVICE_UUID;
-        ask_pci |= selector->devices[i].form == POLICY_DEVICE_PCI;
+        if (selector->devices[i].form == POLICY_DEVICE_UUID)
+            ask_uuid = true;
+        if (selector->devices[i].form == POLICY_DEVICE_PCI)
+            ask_pci = true;
     }
 }
 
@@ -148,6 +150,16 @@ void decide_device_start(const struct policy *policy)
         note_forms(&policy->rules[i].selectors.device);
     for (size_t i = 0; policy && i < policy->partition_count; i++)
         note_forms(&policy->partitions[i].device);
+}
+
+/* Other threads may be reading what was known, so that is not freed: it happens at most twice. */
+void decide_device_add_forms(const struct policy *policy)
+{
+    const bool uuid = ask_uuid, pci = ask_pci;
+    for (size_t i = 0; i < policy->rule_count; i++)
+        note_forms(&policy->rules[i].selectors.device);
+    if (uuid != ask_uuid || pci != ask_pci)
+        atomic_store(&known, NULL);
 }
 
 int decide_device_count(void)

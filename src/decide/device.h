@@ -35,6 +35,10 @@ struct decide_device_class {
  * thread may exist. */
 void decide_device_start(const struct policy *policy);
 
+/* Devices are asked anew where the selectors of a further policy name them by what was not asked
+ * before. Other threads may be reading. */
+void decide_device_add_forms(const struct policy *policy);
+
 /* Number of devices, 0: not known. The first call queries. Launch path afterwards. */
 int decide_device_count(void);
 

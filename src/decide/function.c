@@ -8,7 +8,6 @@
 #include "decide/function_query.h"
 #include "decide/pass.h"
 #include "decide/prepared.h"
-#include "decide/start.h"
 #include "decide/stream.h"
 #include "decide/stream_rules.h"
 
@@ -156,8 +155,8 @@ CUkernel decide_function_kernel_of(void *function)
 /* No rule can match the kernel whatever the launch is like and whoever makes it. */
 static bool may_pass(const struct decide_variant *variant, bool symbol)
 {
-    return !symbol && variant->any_library && variant->plan->count == 0 &&
-           !decide_stream_merges_exist() && !decide_stream_needs.partitions;
+    return !symbol && variant->any_library && variant->plan->count == 0 && !variant->step &&
+           !variant->merges && !variant->places;
 }
 
 static uint32_t cell_of_nothing(struct decide_variant *variant)
@@ -196,9 +195,12 @@ static uint64_t keep(void *function, const char *told, struct decide_answer *ans
         entry->in_module = answer->kind == DECIDE_FUNCTION_LOADED && answer->container &&
                            entry->container == answer->container;
         serial = atomic_load_explicit(&entry->serial, memory_order_relaxed);
-        atomic_store_explicit(&entry->variant, variant, memory_order_release);
-        if (may_pass(variant, symbol))
-            decide_pass_enter(function, cell);
+        /* The rules may have been exchanged meanwhile: this launch is still decided by the old. */
+        if (!decide_variant_is_old(variant)) {
+            atomic_store_explicit(&entry->variant, variant, memory_order_release);
+            if (may_pass(variant, symbol))
+                decide_pass_enter(function, cell);
+        }
     }
     handle_map_unlock(&decide_functions);
     return serial;
@@ -252,13 +254,27 @@ struct decide_known decide_function_meet(void *function, const char *library, bo
 /* Under the lock, and only a function that has an entry: what ends the entry takes it out again. */
 void decide_function_prepare(void *function, struct decide_variant *variant)
 {
-    if (decide_start_state.merges || decide_start_state.places)
+    if (variant->merges || variant->places)
         return;
     handle_map_lock(&decide_functions);
     struct decide_function *entry = entry_of(function);
     if (entry && atomic_load_explicit(&entry->variant, memory_order_relaxed) == variant)
         decide_prepared_enter(function,
                               (const struct decide_prepared *const *)(uintptr_t)&variant->plain);
+    handle_map_unlock(&decide_functions);
+}
+
+/* What was decided about them by other rules; what the driver said about them stays. */
+void decide_function_forget_decisions(void)
+{
+    struct decide_function *entry;
+    handle_map_lock(&decide_functions);
+    for (size_t i = 0; (entry = handle_map_next(&decide_functions, &i));) {
+        uint64_t handle = atomic_load_explicit(&entry->base.handle, memory_order_relaxed);
+        decide_pass_suspend((void *)(uintptr_t)handle);
+        decide_prepared_leave((void *)(uintptr_t)handle);
+        atomic_store_explicit(&entry->variant, NULL, memory_order_release);
+    }
     handle_map_unlock(&decide_functions);
 }
 

@@ -109,6 +109,9 @@ CUkernel decide_function_kernel_of(void *function);
 /* decide_context_gone for functions. */
 void decide_function_context_gone(CUcontext context);
 
+/* The next launch of each function is decided anew, after other rules were put in force. Locks. */
+void decide_function_forget_decisions(void);
+
 /* Forgets all functions. No other thread may exist. */
 void decide_function_start(void);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decide/graph_counts.h"
+#include "decide/graph_live.h"
 #include "decide/graph_nodes.h"
 #include "decide/handle_map.h"
 #include "decide/node.h"
@@ -52,9 +53,7 @@ static void walk_add(struct walk *walk, uint32_t cell)
     walk->cells[walk->count++] = cell;
 }
 
-/* The nodes of a graph, to be freed by the caller; NULL when there are none or they are not told.
- */
-static CUgraphNode *list_nodes(CUgraph graph, size_t *count)
+CUgraphNode *decide_graph_nodes(CUgraph graph, size_t *count)
 {
     size_t room = 0;
     if (!cuda_driver.cuGraphGetNodes ||
@@ -68,13 +67,13 @@ static CUgraphNode *list_nodes(CUgraph graph, size_t *count)
     return NULL;
 }
 
-static bool type_of(CUgraphNode node, CUgraphNodeType *type)
+bool decide_graph_node_type(CUgraphNode node, CUgraphNodeType *type)
 {
     return cuda_driver.cuGraphNodeGetType &&
            cuda_driver.cuGraphNodeGetType(node, type) == CUDA_SUCCESS;
 }
 
-static bool child_graph_of(CUgraphNode node, CUgraph *graph)
+bool decide_graph_inside(CUgraphNode node, CUgraph *graph)
 {
     return cuda_driver.cuGraphChildGraphNodeGetGraph &&
            cuda_driver.cuGraphChildGraphNodeGetGraph(node, graph) == CUDA_SUCCESS;
@@ -96,19 +95,19 @@ static void walk_unseen_kernel(CUgraphNode node, struct walk *walk)
 static void walk_graph(CUgraph graph, struct walk *walk, unsigned depth)
 {
     size_t count = 0;
-    CUgraphNode *nodes = list_nodes(graph, &count);
+    CUgraphNode *nodes = decide_graph_nodes(graph, &count);
     for (size_t i = 0; nodes && i < count; i++) {
         uint32_t cell, kernel;
         CUgraphNodeType type;
         CUgraph child;
         if (decide_nodes_cell(nodes[i], &cell, &kernel))
             walk_add(walk, cell);
-        else if (!type_of(nodes[i], &type))
+        else if (!decide_graph_node_type(nodes[i], &type))
             continue;
         else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
             walk_unseen_kernel(nodes[i], walk);
         else if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DECIDE_GRAPH_DEPTH_LIMIT &&
-                 child_graph_of(nodes[i], &child))
+                 decide_graph_inside(nodes[i], &child))
             walk_graph(child, walk, depth + 1);
     }
     free(nodes);
@@ -296,8 +295,8 @@ static void clone_nested(CUgraph clone, CUgraph original, unsigned depth)
     for (size_t i = 0; owners && i < count; i++) {
         CUgraphNode owner;
         CUgraph inner, inner_clone;
-        if (!find_in_clone(owners[i], clone, &owner) || !child_graph_of(owners[i], &inner) ||
-            !child_graph_of(owner, &inner_clone))
+        if (!find_in_clone(owners[i], clone, &owner) || !decide_graph_inside(owners[i], &inner) ||
+            !decide_graph_inside(owner, &inner_clone))
             continue;
         decide_nodes_nest(inner_clone, clone, owner);
         clone_nodes(inner_clone, inner, depth + 1);
@@ -330,7 +329,7 @@ void decide_graph_cloned(CUgraph clone, CUgraph original)
 void decide_child_graph_added(CUgraph graph, CUgraphNode node, CUgraph original)
 {
     CUgraph inner;
-    if (!child_graph_of(node, &inner))
+    if (!decide_graph_inside(node, &inner))
         return;
     decide_nodes_nest(inner, graph, node);
     /* The program may also give the graph away, and then it is no copy. cuGraphNodeFindInClone
@@ -367,6 +366,7 @@ void decide_graph_context_gone(CUcontext context)
     if (context)
         return;
     forget_executables();
+    decide_live_graphs_forget();
     decide_nodes_forget_all();
 }
 
@@ -375,5 +375,6 @@ void decide_graph_start(void)
     handle_map_after_fork(&executables);
     decide_counts_start();
     forget_executables();
+    decide_live_graphs_start();
     decide_nodes_start();
 }

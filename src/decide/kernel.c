@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decide/kernel_name.h"
+#include "decide/live.h"
 #include "decide/selectors.h"
 
 enum {
@@ -16,8 +17,8 @@ enum {
 };
 
 static struct decide_kernel *buckets[BUCKETS];
-static struct decide_kernel *nameless;
-static struct decide_kernel *earlier; /* of earlier starts: somebody may still hold them */
+static struct decide_kernel *nameless; /* one a rule set */
+static struct decide_kernel *earlier;  /* of earlier starts: somebody may still hold them */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void retire(struct decide_kernel *kernel)
@@ -54,12 +55,12 @@ static uint64_t hash_of(const char *text)
 
 static bool find_candidates(struct decide_kernel *kernel, const struct kernel_name *name)
 {
-    size_t count = decide_rules_count();
+    size_t count = kernel->set->rule_count;
     struct decide_rule **candidates = malloc((count ? count : 1) * sizeof *candidates);
     if (!candidates)
         return false;
     for (size_t i = 0; i < count; i++) {
-        struct decide_rule *rule = decide_rules_at(i);
+        struct decide_rule *rule = &kernel->set->rules[i];
         if (!decide_selectors_hold_name(&rule->rule->selectors, name))
             continue;
         candidates[kernel->candidate_count++] = rule;
@@ -71,19 +72,21 @@ static bool find_candidates(struct decide_kernel *kernel, const struct kernel_na
     return true;
 }
 
-static struct decide_kernel *kernel_new(const char *mangled)
+static struct decide_kernel *kernel_new(const struct decide_rule_set *set, const char *mangled)
 {
     struct kernel_name name = {0};
     struct decide_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
         return NULL;
     bool made = true;
+    kernel->set = set;
     if (mangled) {
         kernel->hash = hash_of(mangled);
         kernel->mangled = strdup(mangled);
         made = kernel->mangled && kernel_name_make(mangled, &name);
     }
     made = made && find_candidates(kernel, mangled ? &name : NULL);
+    kernel->step = made && mangled && decide_live_is_step(&name);
     kernel_name_release(&name);
     if (made)
         return kernel;
@@ -99,35 +102,47 @@ static void kernel_free(struct decide_kernel *kernel)
     free(kernel);
 }
 
-/* Locked. */
-static struct decide_kernel *search(const char *mangled, uint64_t hash)
+static struct decide_kernel **bucket_of(const char *mangled, uint64_t hash)
 {
-    if (!mangled)
-        return nameless;
-    struct decide_kernel *kernel = buckets[hash & (BUCKETS - 1)];
-    while (kernel && (kernel->hash != hash || strcmp(kernel->mangled, mangled) != 0))
+    return mangled ? &buckets[hash & (BUCKETS - 1)] : &nameless;
+}
+
+static bool is(const struct decide_kernel *kernel, const struct decide_rule_set *set,
+               const char *mangled, uint64_t hash)
+{
+    return kernel->set == set && kernel->hash == hash &&
+           (!mangled || strcmp(kernel->mangled, mangled) == 0);
+}
+
+/* Locked. */
+static struct decide_kernel *search(const struct decide_rule_set *set, const char *mangled,
+                                    uint64_t hash)
+{
+    struct decide_kernel *kernel = *bucket_of(mangled, hash);
+    while (kernel && !is(kernel, set, mangled, hash))
         kernel = kernel->next;
     return kernel;
 }
 
 struct decide_kernel *decide_kernel_of(const char *mangled)
 {
+    const struct decide_rule_set *set = decide_rule_set_now();
     uint64_t hash = mangled ? hash_of(mangled) : 0;
     pthread_mutex_lock(&mutex);
-    struct decide_kernel *kernel = search(mangled, hash);
+    struct decide_kernel *kernel = search(set, mangled, hash);
     pthread_mutex_unlock(&mutex);
     if (kernel)
         return kernel;
     /* Demangling takes long and needs no lock; of two threads that make the same kernel one wins.
      */
-    struct decide_kernel *fresh = kernel_new(mangled);
+    struct decide_kernel *fresh = kernel_new(set, mangled);
     if (!fresh)
         return NULL;
     pthread_mutex_lock(&mutex);
-    kernel = search(mangled, hash);
+    kernel = search(set, mangled, hash);
     if (!kernel) {
         kernel = fresh;
-        struct decide_kernel **place = mangled ? &buckets[hash & (BUCKETS - 1)] : &nameless;
+        struct decide_kernel **place = bucket_of(mangled, hash);
         kernel->next = *place;
         *place = kernel;
     }
@@ -188,7 +203,11 @@ struct decide_variant *decide_kernel_variant(struct decide_kernel *kernel, const
     fresh->kernel = kernel;
     fresh->library = library;
     fresh->any_library = !kernel->by_library;
+    fresh->merges = kernel->set->needs.merges;
+    fresh->places = kernel->set->places;
     fresh->plan = plan_for(kernel, library);
+    fresh->step = kernel->step;
+    fresh->by_shape = fresh->plan->needs & DECIDE_NEED_SHAPE ? UINT64_MAX : 0;
     fresh->number = report_number(kernel, library);
     pthread_mutex_lock(&mutex);
     variant = decide_kernel_variant_known(kernel, library);

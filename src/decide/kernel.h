@@ -78,7 +78,7 @@ enum {
     DECIDE_SHAPED_SLOTS = 8, /* a power of two */
 };
 
-/* A recipe by the numbers that the selectors grid_blocks, block_threads and shared_memory ask
+/* A recipe by the numbers that the selectors grid_blocks, block_threads, shared_memory and arm ask
  * about. A sequence lock: odd while it is written. */
 struct decide_shaped {
     _Atomic uint32_t sequence;
@@ -93,6 +93,8 @@ struct decide_variant {
     struct decide_plan *plan;
     const char *library; /* interned; NULL: not known */
     bool any_library;    /* no rule asks about the library: this variant serves all callers */
+    bool merges, places; /* of the kernel's rule set: its streams have to be looked at */
+    bool step;           /* its launches begin steps of a live comparison: always the long way */
     uint32_t number;     /* of the kernel in the report */
     _Atomic uint32_t
         refused; /* 1 << enum policy_setting: the driver refused it, do not try again */
@@ -102,7 +104,9 @@ struct decide_variant {
     /* The recipe of launches through the driver layer that are not captured, where neither rules
      * nor device have to be looked at; NULL: find it the long way. */
     _Atomic(const struct decide_recipe *) plain;
-    /* The same where the rules ask about nothing but the launch's shape. */
+    /* The same where the rules ask about nothing but the launch's shape and arm; by_shape: all ones
+     * where they ask about the shape, else 0. */
+    uint64_t by_shape;
     struct decide_shaped shaped[DECIDE_SHAPED_SLOTS];
     _Atomic(struct decide_shape *) recent_shape; /* of the launch that got a cluster last */
     _Atomic uint32_t cell_count;
@@ -111,9 +115,11 @@ struct decide_variant {
 };
 
 struct decide_kernel {
+    const struct decide_rule_set *set; /* whose rules are the candidates */
     uint64_t hash;
     char *mangled; /* NULL: the kernel of all functions whose name is not known */
     bool by_library;
+    bool step; /* see struct decide_variant */
     _Atomic(struct decide_variant *) variants;
     uint16_t candidate_count; /* rules whose name and not_name hold, in file order */
     struct decide_rule **candidates;
@@ -123,9 +129,15 @@ struct decide_kernel {
 /* Forgets all kernels; those who hold one keep it. No other thread may exist. */
 void decide_kernel_start(void);
 
-/* The kernel of a name, made at first sight; NULL name: that of the nameless. NULL when memory is
- * short. Locks, allocates, demangles. */
+/* The kernel of a name under the rules in force, made at first sight; NULL name: that of the
+ * nameless. NULL when memory is short. Locks, allocates, demangles. */
 struct decide_kernel *decide_kernel_of(const char *mangled);
+
+/* Whether the rules that decided about it are no longer in force. */
+static inline bool decide_variant_is_old(const struct decide_variant *variant)
+{
+    return variant->kernel->set != decide_rule_set_now();
+}
 
 /* The kernel for a caller's library, made (and entered in the report) at first sight. NULL when
  * memory is short. Locks at first sight only. */

@@ -8,11 +8,11 @@
 #include "decide/cluster.h"
 #include "decide/device.h"
 #include "decide/function.h"
+#include "decide/live.h"
 #include "decide/placement.h"
 #include "decide/prepared.h"
 #include "decide/recipe.h"
 #include "decide/settle.h"
-#include "decide/start.h"
 #include "decide/stream.h"
 
 /* ---- What the rules are asked about ---------------------------------------------------------- */
@@ -23,9 +23,11 @@ static bool names_default_stream(const struct decide_launch *launch)
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-static const struct decide_stream *stream_of(const struct decide_launch *launch)
+static const struct decide_stream *stream_of(const struct decide_case *at)
 {
-    return decide_stream_find(launch->config->hStream, launch->per_thread_default, launch->library);
+    const struct decide_launch *launch = at->launch;
+    return decide_stream_find_by(at->variant->kernel->set, launch->config->hStream,
+                                 launch->per_thread_default, launch->library);
 }
 
 /* The device that the launch goes to: of its stream, else of the current context. */
@@ -46,7 +48,7 @@ static __attribute__((noinline)) const struct decide_resolution *resolve(struct 
     const CUlaunchConfig *config = at->launch->config;
     struct decide_plan *plan = at->variant->plan;
     const struct decide_stream_profile *profile = NULL;
-    bool merges = !node && decide_start_state.merges && names_default_stream(at->launch);
+    bool merges = !node && at->variant->merges && names_default_stream(at->launch);
     struct decide_asked asked = {
         .grid_blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
         .block_threads =
@@ -54,10 +56,11 @@ static __attribute__((noinline)) const struct decide_resolution *resolve(struct 
         .shared_memory = config->sharedMemBytes,
         .captured = at->in_graph,
         .device = -1,
+        .arm = at->arm,
     };
-    if (!node && (merges || decide_start_state.places ||
+    if (!node && (merges || at->variant->places ||
                   (plan->needs & (DECIDE_NEED_STREAM | DECIDE_NEED_ORDER | DECIDE_NEED_DEVICE))))
-        asked.stream = at->stream = stream_of(at->launch);
+        asked.stream = at->stream = stream_of(at);
     if (plan->needs & (DECIDE_NEED_DEVICE | DECIDE_NEED_ORDER))
         asked.device = device_of(at);
     if (merges && at->stream->profile->merges)
@@ -72,14 +75,14 @@ static void look_around(struct decide_case *at, bool node)
 {
     const struct decide_resolution *resolution = at->resolution;
     if (!at->stream && !node && (resolution->keeps || resolution->places))
-        at->stream = stream_of(at->launch);
+        at->stream = stream_of(at);
     if (!resolution->by_device)
         return;
     at->device = atomic_load_explicit(&decide_device_uniform, memory_order_acquire);
     if (at->device)
         return;
     if (!at->stream && !node)
-        at->stream = stream_of(at->launch);
+        at->stream = stream_of(at);
     at->device = decide_device_class_of(device_of(at));
 }
 
@@ -139,7 +142,7 @@ static void settle(struct decide_case *at, struct decide_verdict *verdict, bool 
                  DECIDE_RESULT(REPORT_OUTCOME_APPLIED, REPORT_REASON_OBSERVE));
     if (!enforce)
         drop(at);
-    if (decide_start_state.places)
+    if (at->variant->places)
         guard(at, enforce);
     verdict->change = (at->set | at->removed) != 0 || at->move;
     if (verdict->change && !decide_attributes_merge(at, verdict)) {
@@ -171,7 +174,7 @@ static void note_shape(uint32_t kernel, const CUlaunchConfig *config)
 
 /* Rules that ask about the launch, launches of a new kind, clusters in a new shape, observing. */
 static void decide_in_full(const struct decide_launch *launch, struct decide_verdict *verdict,
-                           struct decide_known known)
+                           struct decide_known known, int arm)
 {
     uint8_t mode = __atomic_load_n(&report_control_now()->part.mode, __ATOMIC_RELAXED);
     bool node = verdict->kind == REPORT_LAUNCH_NODE;
@@ -179,6 +182,7 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
         .launch = launch,
         .variant = known.variant,
         .serial = known.serial,
+        .arm = arm,
         .in_graph = verdict->kind != REPORT_LAUNCH_EAGER,
         .observe = mode == POLICY_MODE_OBSERVE,
     };
@@ -194,14 +198,14 @@ static void decide_in_full(const struct decide_launch *launch, struct decide_ver
     at.resolution =
         mode == POLICY_MODE_OFF || broken ? decide_resolution_none() : resolve(&at, node);
     look_around(&at, node);
-    if (decide_start_state.places && !node && !broken && !at.stream &&
+    if (known.variant->places && !node && !broken && !at.stream &&
         decide_stream_partition(launch->config->hStream))
-        at.stream = stream_of(launch); /* no rule is asked about it while the mode is off */
+        at.stream = stream_of(&at); /* no rule is asked about it while the mode is off */
     verdict->move.partition = NULL;
     if (mode == POLICY_MODE_ENFORCE && !broken) {
         const struct decide_recipe *recipe = decide_recipe_of(&at);
         if (recipe)
-            decide_recipe_keep_shaped(recipe, known.variant, launch->config);
+            decide_recipe_keep_shaped(recipe, known.variant, launch->config, arm);
         /* What the program set on the stream may have to be kept. */
         uint32_t owned = recipe && recipe->stream_keeps && at.stream
                              ? decide_stream_own(at.stream) & recipe->stream_keeps
@@ -223,9 +227,15 @@ void decide_launch_in_full(const struct decide_launch *given, struct decide_verd
     verdict->kind = decide_stream_is_capturing(launch->config->hStream, launch->per_thread_default)
                         ? REPORT_LAUNCH_CAPTURED
                         : REPORT_LAUNCH_EAGER;
-    decide_in_full(launch, verdict,
-                   decide_function_find(launch->function, launch->library,
-                                        launch->layer == DECIDE_LAYER_RUNTIME));
+    struct decide_known known = decide_function_find(launch->function, launch->library,
+                                                     launch->layer == DECIDE_LAYER_RUNTIME);
+    int arm = DECIDE_ARM_NONE;
+    if (verdict->kind == REPORT_LAUNCH_EAGER) {
+        if (known.variant && known.variant->step)
+            decide_live_begin_step();
+        arm = __atomic_load_n(&report_control_now()->part.arm, __ATOMIC_RELAXED);
+    }
+    decide_in_full(launch, verdict, known, arm);
 }
 
 static inline __attribute__((always_inline)) void follow(const struct decide_recipe *recipe,
@@ -293,7 +303,7 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     const struct decide_function *entry =
         handle_map_guess(&decide_functions, (uintptr_t)launch->function);
     verdict->internal.remember = false;
-    if (__builtin_expect(!entry || control != report_control_expected ||
+    if (__builtin_expect(!entry || control != report_control_expected_now() ||
                              (uint8_t)control != POLICY_MODE_ENFORCE ||
                              decide_recipe_condition(launch, false) != 0,
                          0)) {
@@ -302,8 +312,8 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     }
     struct decide_known known = decide_function_read(entry, launch->function);
     if (__builtin_expect(!known.variant, 0) ||
-        (decide_start_state.merges && names_default_stream(launch)) ||
-        (decide_start_state.places && decide_stream_partition(launch->config->hStream)))
+        (known.variant->merges && names_default_stream(launch)) ||
+        (known.variant->places && decide_stream_partition(launch->config->hStream)))
         decide_launch_in_full(launch, verdict);
     else if (known.variant->any_library) {
         if (__builtin_expect(decide_prepared_is_free(launch->function), 0))
@@ -313,10 +323,11 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
         launch_for_library(launch, verdict, known);
 }
 
-void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict)
+void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict, int arm)
 {
     verdict->kind = REPORT_LAUNCH_NODE;
-    decide_in_full(launch, verdict, decide_function_find(launch->function, launch->library, false));
+    decide_in_full(launch, verdict, decide_function_find(launch->function, launch->library, false),
+                   arm);
 }
 
 /* ---- Afterwards ---------------------------------------------------------------------------------

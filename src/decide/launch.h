@@ -15,11 +15,14 @@
  * captured counts as yes; stream and launch_stream never match, stream rules are not merged; device
  * is that of the current context.
  *
+ * arm: of a live comparison, DECIDE_ARM_NONE outside of one and for the graph as the program has
+ * it: rules with an arm then never match.
+ *
  * verdict->change: the node is to get the attributes of verdict->config that differ from its own,
  * and to lose those that are missing there. verdict->kind is REPORT_LAUNCH_NODE. Afterwards call
  * decide_launch_refused or decide_launch_accepted as for a launch. May query, may lock.
  */
-void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict);
+void decide_node(const struct decide_launch *launch, struct decide_verdict *verdict, int arm);
 
 /* decide_launch without the short way. Launch path. */
 void decide_launch_in_full(const struct decide_launch *launch, struct decide_verdict *verdict);

@@ -7,6 +7,7 @@
 #include "decide/function.h"
 #include "decide/graph_nodes.h"
 #include "decide/launch.h"
+#include "decide/live.h"
 #include "decide/node_attributes.h"
 #include "decide/placement.h"
 #include "decide/rules.h"
@@ -14,6 +15,11 @@
 #include "decide/stream_registry.h"
 #include "decide/stream_settings.h"
 #include "report/log.h"
+
+static bool rules_exist(void)
+{
+    return decide_rule_set_now()->rule_count != 0;
+}
 
 static uint32_t bit(unsigned setting)
 {
@@ -74,7 +80,7 @@ static void compare(struct decision *decision, const struct decide_node_values *
 /* program: what the program itself has set on the node. graph: NULL where it is not known. */
 static void decide(struct decision *decision, CUgraph graph,
                    const struct cuda_kernel_node_params *parameters, const char *library,
-                   bool cooperative, const struct decide_node_values *program)
+                   bool cooperative, const struct decide_node_values *program, int arm)
 {
     unsigned count = 0;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
@@ -102,7 +108,7 @@ static void decide(struct decision *decision, CUgraph graph,
         .context = parameters->context,
         .body = decide_nodes_in_body(graph),
     };
-    decide_node(&decision->launch, &decision->verdict);
+    decide_node(&decision->launch, &decision->verdict, arm);
     compare(decision, program);
 }
 
@@ -217,30 +223,49 @@ static void settle_place(CUgraphNode node, const struct cuda_kernel_node_params 
 /* ---- Explicit nodes ----------------------------------------------------------------------------
  */
 
-/* Decides about a node anew. What the program has is what the node has, but for our injections. */
+/* Decides about the attributes of a node anew. What the program has is what the node has, but for
+ * our injections. */
+static void decide_attributes(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
+                              struct decide_node_facts *facts, struct decision *decision, int arm)
+{
+    struct decide_node_values now, program;
+    const struct decide_rule_set *rules;
+    do { /* what is read depends on the rules */
+        bool cooperative = false;
+        rules = decide_rule_set_now();
+        memset(&now, 0, sizeof now);
+        if (rules_exist() || facts->injection.settings) {
+            decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
+            cooperative = decide_node_is_cooperative(node);
+        }
+        program = now;
+        for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
+            if (!(facts->injection.settings & DECIDE_NODE_SETTINGS & bit(setting)))
+                continue;
+            program.of[setting] = facts->injection.program[setting];
+            program.present |= (uint16_t)bit(setting);
+        }
+        decide(decision, decide_nodes_graph_of(node), parameters, facts->library, cooperative,
+               &program, arm);
+    } while (rules != decide_rule_set_now());
+    make_so(node, decision, &now, &program, &facts->injection);
+    facts->cell = decision->verdict.cell;
+}
+
 static void decide_again(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
                          struct decide_node_facts *facts)
 {
     struct decision decision;
-    struct decide_node_values now, program;
-    bool cooperative = false;
-    memset(&now, 0, sizeof now);
-    if (decide_rules_count() || facts->injection.settings) {
-        decide_node_read(node, DECIDE_NODE_SETTINGS, &now);
-        cooperative = decide_node_is_cooperative(node);
-    }
-    program = now;
-    for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
-        if (!(facts->injection.settings & DECIDE_NODE_SETTINGS & bit(setting)))
-            continue;
-        program.of[setting] = facts->injection.program[setting];
-        program.present |= (uint16_t)bit(setting);
-    }
-    decide(&decision, decide_nodes_graph_of(node), parameters, facts->library, cooperative,
-           &program);
-    make_so(node, &decision, &now, &program, &facts->injection);
+    decide_attributes(node, parameters, facts, &decision, DECIDE_ARM_NONE);
     settle_place(node, parameters, &decision, &facts->injection);
     facts->cell = decision.verdict.cell;
+}
+
+void decide_node_in_arm(CUgraphNode node, const struct cuda_kernel_node_params *parameters,
+                        struct decide_node_facts *facts, int arm)
+{
+    struct decision decision;
+    decide_attributes(node, parameters, facts, &decision, arm);
 }
 
 void decide_node_added(CUgraph graph, CUgraphNode node,
@@ -250,7 +275,7 @@ void decide_node_added(CUgraph graph, CUgraphNode node,
     struct decide_node_values program = {0};
     struct decide_node_facts facts = {.library = library};
     /* Nobody has set anything on it: only what is to be changed need be asked. */
-    decide(&decision, graph, parameters, library, false, &program);
+    decide(&decision, graph, parameters, library, false, &program, DECIDE_ARM_NONE);
     if (decision.wanted.present) {
         decide_node_read(node, decision.wanted.present, &program);
         make_so(node, &decision, &program, &program, &facts.injection);
@@ -283,8 +308,7 @@ static void attributes_touched(CUgraphNode node, struct decide_node_facts *facts
 {
     struct cuda_kernel_node_params parameters;
     memset(&parameters, 0, sizeof parameters);
-    if ((decide_rules_count() || facts->injection.settings) &&
-        cuda_driver.cuGraphKernelNodeGetParams &&
+    if ((rules_exist() || facts->injection.settings) && cuda_driver.cuGraphKernelNodeGetParams &&
         cuda_driver.cuGraphKernelNodeGetParams(node, &parameters) == CUDA_SUCCESS) {
         decide_node_told(node, &parameters); /* rules are about what the program has */
         decide_again(node, &parameters, facts);

@@ -14,6 +14,10 @@ void decide_pass_enter(void *function, uint32_t cell);
 /* Takes a function out before its handle ends; does nothing when it is not in. */
 void decide_pass_leave(void *function);
 
+/* Takes a function out while its handle lives on and is launched: until that ends, its place is for
+ * no other function, whose count a launch that has just found the handle would read. */
+void decide_pass_suspend(void *function);
+
 /* Empties the table. */
 void decide_pass_start(void);
 

@@ -232,16 +232,15 @@ static bool is_plain(const struct decide_recipe *recipe)
 }
 
 void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide_variant *variant,
-                               const CUlaunchConfig *config)
+                               const CUlaunchConfig *config, int arm)
 {
-    const unsigned shape = DECIDE_NEED_SHAPE | DECIDE_NEED_CAPTURED;
+    const unsigned shape = DECIDE_NEED_SHAPE | DECIDE_NEED_CAPTURED | DECIDE_NEED_ARM;
     uint64_t blocks, threads_and_memory, threads = (uint64_t)config->blockDimX * config->blockDimY;
     if (variant->plan->needs == 0 || (variant->plan->needs & ~shape) || !is_plain(recipe) ||
-        threads * config->blockDimZ > UINT32_MAX)
+        arm < 0 || variant->step || threads > UINT32_MAX || threads * config->blockDimZ >= 1u << 24)
         return;
-    decide_recipe_shape(config, &blocks, &threads_and_memory);
-    struct decide_shaped *slot =
-        &variant->shaped[(blocks ^ threads_and_memory >> 37) % DECIDE_SHAPED_SLOTS];
+    decide_recipe_shape(variant, config, (uint64_t)arm, &blocks, &threads_and_memory);
+    struct decide_shaped *slot = &variant->shaped[decide_recipe_slot(blocks, threads_and_memory)];
     uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
     /* Another thread is at it: then not now. */
     if ((sequence & 1) || !atomic_compare_exchange_strong(&slot->sequence, &sequence, sequence + 1))
@@ -255,7 +254,7 @@ void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide
 /* Also of a recipe that a refusal took away and that holds again. */
 static void keep_plain(struct decide_variant *variant, const struct decide_recipe *recipe)
 {
-    if (variant->plan->needs != 0 || !is_plain(recipe))
+    if (variant->plan->needs != 0 || variant->step || !is_plain(recipe))
         return;
     /* A refusal at this moment takes it away again, before or after. */
     atomic_store(&variant->plain, recipe);
@@ -491,10 +490,12 @@ static __attribute__((noinline)) void launch_watched(const struct decide_recipe 
         decide_launch_in_full(launch, verdict);
 }
 
-static bool stream_owns(const struct decide_launch *launch, uint32_t attributes)
+static bool stream_owns(const struct decide_variant *variant, const struct decide_launch *launch,
+                        uint32_t attributes)
 {
-    const struct decide_stream *stream = decide_stream_find(
-        launch->config->hStream, launch->per_thread_default, decide_launch_library(launch));
+    const struct decide_stream *stream =
+        decide_stream_find_by(variant->kernel->set, launch->config->hStream,
+                              launch->per_thread_default, decide_launch_library(launch));
     return (decide_stream_own(stream) & attributes) != 0;
 }
 
@@ -505,7 +506,7 @@ static __attribute__((noinline)) void launch_carefully(const struct decide_recip
                                                        struct decide_verdict *verdict)
 {
     enum way way = way_of(recipe, launch->config);
-    if ((recipe->stream_keeps && stream_owns(launch, recipe->stream_keeps)) ||
+    if ((recipe->stream_keeps && stream_owns(variant, launch, recipe->stream_keeps)) ||
         (recipe->cluster && !take_shape(recipe, variant, serial, launch, verdict)))
         way = WAY_FULL;
     if (way == WAY_OTHERS && launch->config->numAttrs == 0 && recipe->set) {

@@ -91,29 +91,40 @@ void decide_recipe_launch(const struct decide_recipe *recipe, struct decide_vari
                           uint64_t serial, const struct decide_launch *launch,
                           struct decide_verdict *verdict);
 
-/* What the selectors grid_blocks, block_threads and shared_memory look at. */
-static inline void decide_recipe_shape(const CUlaunchConfig *config, uint64_t *blocks,
+/* What the selectors grid_blocks, block_threads, shared_memory and arm look at. The arm lies above
+ * the threads, of which no launch has 2^24 in a block. */
+static inline void decide_recipe_shape(const struct decide_variant *variant,
+                                       const CUlaunchConfig *config, uint64_t arm, uint64_t *blocks,
                                        uint64_t *threads_and_memory)
 {
-    *blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
-    *threads_and_memory = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ
-                              << 32 |
-                          config->sharedMemBytes;
+    *blocks =
+        variant->by_shape & ((uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ);
+    *threads_and_memory =
+        (variant->by_shape &
+         ((uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ << 32 |
+          config->sharedMemBytes)) ^
+        arm << 56;
 }
 
-/* Keeps the recipe as that of launches of this shape, if nothing else about a launch has to be
- * looked at to see that it is the right one. Launch path. */
-void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide_variant *variant,
-                               const CUlaunchConfig *config);
+static inline unsigned decide_recipe_slot(uint64_t blocks, uint64_t threads_and_memory)
+{
+    return (blocks ^ threads_and_memory >> 37 ^ threads_and_memory >> 56) % DECIDE_SHAPED_SLOTS;
+}
 
-/* The recipe kept for launches of this shape; NULL: none. Launch path. */
+/* Keeps the recipe as that of launches of this shape in this arm, if nothing else about a launch
+ * has to be looked at to see that it is the right one. Launch path. */
+void decide_recipe_keep_shaped(const struct decide_recipe *recipe, struct decide_variant *variant,
+                               const CUlaunchConfig *config, int arm);
+
+/* The recipe kept for launches of this shape in the present arm; NULL: none. Launch path. */
 static inline const struct decide_recipe *decide_recipe_shaped(const struct decide_variant *variant,
                                                                const CUlaunchConfig *config)
 {
+    const uint64_t arm = __atomic_load_n(&report_control_now()->part.arm, __ATOMIC_RELAXED);
     uint64_t blocks, threads_and_memory;
-    decide_recipe_shape(config, &blocks, &threads_and_memory);
+    decide_recipe_shape(variant, config, arm, &blocks, &threads_and_memory);
     const struct decide_shaped *slot =
-        &variant->shaped[(blocks ^ threads_and_memory >> 37) % DECIDE_SHAPED_SLOTS];
+        &variant->shaped[decide_recipe_slot(blocks, threads_and_memory)];
     uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
     bool same =
         atomic_load_explicit(&slot->blocks, memory_order_acquire) == blocks &&

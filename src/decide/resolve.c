@@ -78,6 +78,8 @@ static bool holds(struct decide_rule *rule, const struct decide_asked *asked)
     if ((rule->needs & DECIDE_NEED_CAPTURED) &&
         asked->captured != (selectors->captured == POLICY_CHOICE_YES))
         return false;
+    if ((rule->needs & DECIDE_NEED_ARM) && !policy_ranges_hold(&selectors->arm, asked->arm))
+        return false;
     if ((rule->needs & DECIDE_NEED_DEVICE) && !device_holds(rule, asked->device))
         return false;
     if (!(rule->needs & (DECIDE_NEED_STREAM | DECIDE_NEED_ORDER)))
@@ -135,7 +137,7 @@ static void fill_setting(struct decide_resolution *resolution, enum policy_setti
     struct decide_choice *stream_choice = &resolution->stream_choices[setting];
     choice->rule = stream_choice->rule = REPORT_RULE_NONE;
     if (picked != REPORT_RULE_NONE) {
-        const struct policy_rule *rule = decide_rules_policy_rule(picked);
+        const struct policy_rule *rule = decide_rule_numbered(picked);
         const struct policy_setting_value *value = &rule->settings[setting];
         if (value->action != POLICY_ACTION_ABSENT) {
             choose(choice, setting, rule, value);
@@ -152,7 +154,7 @@ static void fill_setting(struct decide_resolution *resolution, enum policy_setti
         resolution->profile->settings[setting].result.rule == REPORT_RULE_NONE)
         return;
     const struct decide_stream_setting *merged = &resolution->profile->settings[setting];
-    const struct policy_rule *rule = decide_rules_policy_rule(merged->result.rule);
+    const struct policy_rule *rule = decide_rule_numbered(merged->result.rule);
     choose(stream_choice, setting, rule, &rule->settings[setting]);
     resolution->stream_settings |= 1u << setting;
     resolution->keeps |= stream_choice->value->when_set == POLICY_WHEN_SET_KEEP;

@@ -5,20 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide/live.h"
 #include "decide/selectors.h"
 
-/* Of one start. */
-struct rule_list {
-    struct rule_list *earlier; /* of an earlier start: somebody may still hold its rules */
-    size_t count;
-    struct decide_rule rules[];
-};
-
-static const struct policy *the_policy;
-static struct rule_list *list;
-
 static pthread_mutex_t plans_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct decide_plan *plans; /* of earlier starts too: their rules are others */
+static struct decide_plan *plans; /* of earlier sets too: their rules are others */
 
 /* Serves when memory is short. */
 static struct decide_plan no_plan;
@@ -40,6 +31,8 @@ static unsigned needs_of(const struct policy_selectors *selectors)
         needs |= DECIDE_NEED_STREAM;
     if (selectors->launch_stream.count)
         needs |= DECIDE_NEED_ORDER;
+    if (selectors->arm.count)
+        needs |= DECIDE_NEED_ARM;
     return needs;
 }
 
@@ -52,22 +45,26 @@ static unsigned groups_of(const struct policy_rule *rule)
     return groups;
 }
 
-/* The stream rules that a kernel rule names, as indices. False when memory is short. */
-static bool find_streams(struct decide_rule *rule, const struct policy *policy)
+/*
+ * The numbers of the stream rules that a kernel rule names. A name stands for the rules of that
+ * name in earlier policies too: streams that were made under those are still there. False when
+ * memory is short.
+ */
+static bool find_streams(struct decide_rule *rule)
 {
     const struct policy_globs *names = &rule->rule->selectors.stream;
-    if (names->count == 0)
-        return true;
-    uint16_t *streams = calloc(names->count, sizeof *streams);
-    if (!streams)
+    size_t limit = names->count ? decide_rule_numbers() : 0;
+    uint16_t *streams = limit ? calloc(limit, sizeof *streams) : NULL;
+    if (limit && !streams)
         return false;
     rule->streams = streams;
-    for (size_t i = 0; i < policy->rule_count; i++) {
-        if (policy->rules[i].section != POLICY_SECTION_STREAM)
+    for (size_t number = 0; number < limit; number++) {
+        const struct policy_rule *other = decide_rule_numbered((uint16_t)number);
+        if (!other || other->section != POLICY_SECTION_STREAM)
             continue;
-        for (size_t j = 0; j < names->count && rule->stream_count < names->count; j++)
-            if (strcmp(policy->rules[i].name, names->patterns[j]) == 0) {
-                streams[rule->stream_count++] = policy->rules[i].index;
+        for (size_t i = 0; i < names->count; i++)
+            if (strcmp(other->name, names->patterns[i]) == 0) {
+                streams[rule->stream_count++] = (uint16_t)number;
                 break;
             }
     }
@@ -82,46 +79,28 @@ static void prepare(struct decide_rule *prepared, const struct policy_rule *rule
     prepared->by_library = rule->selectors.library.count || rule->selectors.not_library.count;
 }
 
-bool decide_rules_start(const struct policy *policy, const struct decide_process *process)
+void decide_rules_start(void)
 {
     pthread_mutex_init(&plans_mutex, NULL);
-    the_policy = policy;
+}
+
+bool decide_rules_make(struct decide_rule_set *set, const struct policy *policy,
+                       const struct decide_process *process)
+{
     size_t limit = policy ? policy->rule_count : 0;
-    struct rule_list *fresh = calloc(1, sizeof *fresh + limit * sizeof fresh->rules[0]);
-    if (fresh) {
-        fresh->earlier = list;
-        list = fresh;
-    } else if (list) {
-        list->count = 0;
-    }
-    for (size_t i = 0; fresh && i < limit; i++) {
+    set->rules = calloc(limit + 1, sizeof *set->rules);
+    for (size_t i = 0; set->rules && i < limit; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         if (rule->section != POLICY_SECTION_KERNEL ||
-            !decide_selectors_hold_here(&rule->selectors, process))
+            !decide_selectors_hold_here(&rule->selectors, process) ||
+            (rule->selectors.arm.count && !decide_live_arms))
             continue;
-        struct decide_rule *prepared = &fresh->rules[fresh->count++];
+        struct decide_rule *prepared = &set->rules[set->rule_count++];
         prepare(prepared, rule);
-        if (!find_streams(prepared, policy)) {
-            fresh->count = 0;
+        if (!find_streams(prepared))
             return false;
-        }
     }
-    return fresh || limit == 0;
-}
-
-size_t decide_rules_count(void)
-{
-    return list ? list->count : 0;
-}
-
-struct decide_rule *decide_rules_at(size_t index)
-{
-    return &list->rules[index];
-}
-
-const struct policy_rule *decide_rules_policy_rule(uint16_t index)
-{
-    return &the_policy->rules[index];
+    return set->rules != NULL;
 }
 
 /* ---- Plans -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 
 #include "cuda/interface.h"
 #include "decide/decide.h"
+#include "decide/rule_set.h"
 #include "decide/stream.h"
 #include "policy/policy.h"
 
@@ -30,6 +31,7 @@ enum decide_need {
     DECIDE_NEED_DEVICE = 4,   /* device */
     DECIDE_NEED_STREAM = 8,   /* stream */
     DECIDE_NEED_ORDER = 16,   /* launch_stream */
+    DECIDE_NEED_ARM = 32,     /* arm */
 };
 
 struct decide_rule {
@@ -37,7 +39,7 @@ struct decide_rule {
     unsigned needs;        /* enum decide_need, ORed */
     unsigned groups;       /* of its settings, 1 << enum policy_group */
     bool by_library;       /* library or not_library is given */
-    uint16_t stream_count; /* the stream rules that `stream` names, by index into policy.rules */
+    uint16_t stream_count; /* the stream rules that `stream` names, by number */
     const uint16_t *streams;
     _Atomic uint64_t devices; /* that `device` names, bit 1 << ordinal; valid once devices_known */
     atomic_bool devices_known;
@@ -46,7 +48,7 @@ struct decide_rule {
 /* Where one setting of a launch comes from. */
 struct decide_choice {
     const struct policy_setting_value *value; /* NULL: no kernel rule has it */
-    uint16_t rule;                            /* index into policy.rules, or REPORT_RULE_NONE */
+    uint16_t rule;                            /* its number, or REPORT_RULE_NONE */
     bool graph_nodes, unsafe_cluster, unsafe_residency, allow_legacy;
     struct cuda_launch_attribute attribute; /* of a value that is set */
 };
@@ -80,19 +82,18 @@ struct decide_asked {
     bool captured;
     bool node;                          /* no stream: stream and launch_stream never match */
     int device;                         /* -1: not known */
+    int arm;                            /* DECIDE_ARM_NONE: none */
     const struct decide_stream *stream; /* NULL where no rule needs it */
 };
 
-/* Drops the rules whose rank, local_rank, world_size or host cannot match and prepares the others.
- * False when memory is short: then there are no rules. No other thread may exist. */
-bool decide_rules_start(const struct policy *policy, const struct decide_process *process);
+/* Makes the locks anew. No other thread may exist. */
+void decide_rules_start(void);
 
-/* The kernel rules that are left, in file order. */
-size_t decide_rules_count(void);
-struct decide_rule *decide_rules_at(size_t index);
-
-/* Any rule of the policy, stream rules included, by its index. */
-const struct policy_rule *decide_rules_policy_rule(uint16_t index);
+/* Fills in the kernel rules of a set: drops those whose rank, local_rank, world_size or host cannot
+ * match, those with an arm where there is no live comparison, and prepares the others. False when
+ * memory is short. */
+bool decide_rules_make(struct decide_rule_set *set, const struct policy *policy,
+                       const struct decide_process *process);
 
 /* The plan of these rules, in file order; those that cannot come to anything are left out. The
  * empty plan when memory is short. Locks. */

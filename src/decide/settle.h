@@ -25,6 +25,7 @@ struct decide_case {
     const struct decide_launch *launch;
     struct decide_variant *variant;
     uint64_t serial; /* of the function, as a key of cluster shapes */
+    int arm;         /* of a live comparison, or DECIDE_ARM_NONE */
     const struct decide_resolution *resolution;
     const struct decide_device_class *device; /* NULL: not known, or no setting depends on it */
     const struct decide_stream *stream;       /* NULL: not known, or not needed */

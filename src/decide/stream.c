@@ -5,6 +5,7 @@
 
 #include "decide/capture.h"
 #include "decide/device.h"
+#include "decide/graph_live.h"
 #include "decide/placement.h"
 #include "decide/rules.h"
 #include "decide/setting.h"
@@ -81,14 +82,20 @@ static struct decide_stream_facts facts_of(const struct decide_stream_request *r
     };
 }
 
+static const struct decide_rule_set *set_of(const struct decide_stream_request *request)
+{
+    return request->rules ? request->rules : decide_rule_set_for_streams();
+}
+
 int decide_stream_priority(const struct decide_stream_request *request)
 {
-    if (!decide_stream_needs.priority || decide_stream_mode() != POLICY_MODE_ENFORCE)
+    const struct decide_rule_set *set = set_of(request);
+    if (!set->needs.priority || decide_stream_mode() != POLICY_MODE_ENFORCE)
         return request->priority;
     int device = decide_device_current();
     struct decide_stream_facts facts = facts_of(request, device, draw_index(device));
     const struct policy_setting_value *value =
-        decide_stream_rules_match(&facts)->settings[POLICY_SETTING_PRIORITY].value;
+        decide_stream_rules_match(set, &facts)->settings[POLICY_SETTING_PRIORITY].value;
     if (!value || (request->priority_given && value->when_set == POLICY_WHEN_SET_KEEP))
         return request->priority;
     return value->value.priority;
@@ -125,18 +132,18 @@ static enum report_reason place_for(const struct decide_stream_request *request,
 
 struct decide_stream_place decide_stream_place(const struct decide_stream_request *request)
 {
+    const struct decide_rule_set *set = set_of(request);
     struct decide_stream_place place = {0};
-    if (!decide_stream_needs.partitions || decide_stream_mode() == POLICY_MODE_OFF)
+    if (!set->needs.partitions || decide_stream_mode() == POLICY_MODE_OFF)
         return place;
     int device = decide_device_current();
     struct decide_stream_facts facts = facts_of(request, device, draw_index(device));
-    const struct decide_stream_profile *profile = decide_stream_rules_match(&facts);
+    const struct decide_stream_profile *profile = decide_stream_rules_match(set, &facts);
     const struct decide_stream_setting *setting = &profile->settings[POLICY_SETTING_PARTITION];
     if (!setting->value)
         return place;
-    place.reason =
-        place_for(request, setting->value, decide_rules_policy_rule(setting->result.rule), device,
-                  &place.partition);
+    place.reason = place_for(request, setting->value, decide_rule_numbered(setting->result.rule),
+                             device, &place.partition);
     if (place.reason != REPORT_REASON_NONE || decide_stream_mode() != POLICY_MODE_ENFORCE)
         place.partition = NULL;
     return place;
@@ -164,7 +171,7 @@ const struct place_partition *decide_stream_partition(CUstream stream)
 bool decide_stream_asked(CUstream stream, CUcontext *context, unsigned *flags, int *device)
 {
     const struct decide_stream *entry;
-    if (!decide_stream_needs.partitions)
+    if (!decide_rule_set_for_streams()->places)
         return false;
     entry = handle_map_find(&decide_streams, decide_stream_key(stream));
     if (!entry || !entry->partition)
@@ -235,8 +242,9 @@ void decide_stream_created(CUstream stream, const struct decide_stream_request *
                                              : device_of_new(stream, request);
     values.index = take_index(values.device);
     struct decide_stream_facts facts = facts_of(request, values.device, values.index);
-    values.profile = decide_stream_mode() == POLICY_MODE_OFF ? &decide_stream_no_profile
-                                                             : decide_stream_rules_match(&facts);
+    values.profile = decide_stream_mode() == POLICY_MODE_OFF
+                         ? &decide_stream_no_profile
+                         : decide_stream_rules_match(set_of(request), &facts);
     values.serial = next_serial();
     values.context =
         request->place.partition ? place_primary_context(values.device) : context_of_new(request);
@@ -259,6 +267,8 @@ void decide_stream_gone(CUstream stream)
 {
     struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
     decide_capture_stream_gone(stream);
+    if (stream)
+        decide_live_stream_gone(stream);
     if (entry)
         place_sides_end(&entry->sides);
     handle_map_lock(&decide_streams);
@@ -322,8 +332,7 @@ void decide_stream_context_gone(CUcontext context)
     handle_map_unlock(&decide_streams);
 }
 
-void decide_stream_start(const struct policy *policy, const struct decide_process *process,
-                         enum policy_mode mode)
+void decide_stream_start(void)
 {
     handle_map_after_fork(&decide_streams);
     size_t position = 0;
@@ -336,7 +345,7 @@ void decide_stream_start(const struct policy *policy, const struct decide_proces
     drawn_index.drawn = false;
     decide_capture_start();
     decide_stream_default_start();
-    decide_stream_rules_start(policy, process, mode);
+    decide_stream_rules_start();
 }
 
 /* ---- Launch path -------------------------------------------------------------------------------
@@ -381,14 +390,21 @@ static const struct decide_stream *first_sight(CUstream stream)
     return entered;
 }
 
-const struct decide_stream *decide_stream_find(CUstream stream, bool per_thread_default,
-                                               const char *library)
+const struct decide_stream *decide_stream_find_by(const struct decide_rule_set *set,
+                                                  CUstream stream, bool per_thread_default,
+                                                  const char *library)
 {
     enum decide_stream_kind kind = decide_stream_default_kind(stream, per_thread_default);
     if (kind != DECIDE_STREAM_CREATED)
-        return decide_stream_default_find(kind, library);
+        return decide_stream_default_find(set, kind, library);
     const struct decide_stream *entry = handle_map_find(&decide_streams, decide_stream_key(stream));
     return entry ? entry : first_sight(stream);
+}
+
+const struct decide_stream *decide_stream_find(CUstream stream, bool per_thread_default,
+                                               const char *library)
+{
+    return decide_stream_find_by(decide_rule_set_now(), stream, per_thread_default, library);
 }
 
 uint32_t decide_stream_own(const struct decide_stream *stream)
@@ -402,10 +418,10 @@ const struct policy_rule *decide_stream_placing_rule(const struct decide_stream 
 {
     const struct decide_stream_setting *setting =
         &stream->profile->settings[POLICY_SETTING_PARTITION];
-    return stream->partition ? decide_rules_policy_rule(setting->result.rule) : NULL;
+    return stream->partition ? decide_rule_numbered(setting->result.rule) : NULL;
 }
 
 bool decide_stream_merges_exist(void)
 {
-    return decide_stream_needs.merges;
+    return decide_rule_set_now()->needs.merges;
 }

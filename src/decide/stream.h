@@ -22,6 +22,7 @@
 
 #include "decide/decide.h"
 #include "decide/handle_map.h"
+#include "decide/rule_set.h"
 #include "place/move.h"
 #include "place/partition.h"
 #include "policy/policy.h"
@@ -59,7 +60,7 @@ struct decide_stream_profile {
     uint32_t number;       /* 0: no rule matched */
     bool merges;           /* some setting is to be merged into launches; default streams only */
     uint16_t rule_count;   /* stream rules that the stream matched, in file order, */
-    const uint16_t *rules; /* by index into policy.rules */
+    const uint16_t *rules; /* by number */
     struct decide_stream_setting settings[POLICY_SETTING_COUNT];
     /* The partition alone, for launches on streams that are there; NULL: no rule names one. */
     const struct decide_stream_profile *placement;
@@ -102,10 +103,15 @@ struct decide_stream {
 const struct decide_stream *decide_stream_find(CUstream stream, bool per_thread_default,
                                                const char *library);
 
+/* The same, where rules about default streams are those of a certain set. */
+const struct decide_stream *decide_stream_find_by(const struct decide_rule_set *set,
+                                                  CUstream stream, bool per_thread_default,
+                                                  const char *library);
+
 /* The partition that the stream was made on; NULL: none. Launch path. */
 const struct place_partition *decide_stream_partition(CUstream stream);
 
-/* True when the stream matched this stream rule (index into policy.rules). Launch path. */
+/* True when the stream matched the stream rule of this number. Launch path. */
 static inline bool decide_stream_matched(const struct decide_stream *stream, uint16_t rule)
 {
     for (uint16_t i = 0; i < stream->profile->rule_count; i++)
@@ -129,13 +135,12 @@ const struct policy_rule *decide_stream_placing_rule(const struct decide_stream 
 int decide_stream_attribute_of(enum policy_setting setting);
 
 /* True when a launch may get settings from the rule of a default stream: then no function may be
- * passed without looking at its launch's stream. Constant after the start. Launch path. */
+ * passed without looking at its launch's stream. Launch path. */
 bool decide_stream_merges_exist(void);
 
-/* Forgets every stream and compiles the rules of the policy given to decide_start: called from
- * there, also in the child after fork, when no other thread exists. */
-void decide_stream_start(const struct policy *policy, const struct decide_process *process,
-                         enum policy_mode mode);
+/* Forgets every stream: called from decide_start, also in the child after fork, when no other
+ * thread exists. */
+void decide_stream_start(void);
 
 /* Before the partitions of a device go, and its primary context after them: destroys the streams
  * that are on one, as the end of that context would have done with those that the program asked

@@ -16,6 +16,7 @@ _Static_assert(KINDS *PLACES < DECIDE_STREAM_FIRST_SERIAL, "serial numbers of de
 
 struct default_entry {
     struct decide_stream stream;
+    const struct decide_rule_set *set; /* whose rules gave the profile */
     struct default_entry *next;
 };
 
@@ -46,19 +47,20 @@ static unsigned row_of(enum decide_stream_kind kind)
 }
 
 /* The device as far as rules about the kind depend on it; else -1. */
-static int device_of(enum decide_stream_kind kind)
+static int device_of(const struct decide_rule_set *set, enum decide_stream_kind kind)
 {
-    if (!decide_stream_needs.kind[kind].device)
+    if (!set->needs.kind[kind].device)
         return -1;
     int device = decide_device_current();
     return device < DECIDE_DEVICE_LIMIT ? device : -1;
 }
 
-static struct default_entry *search(enum decide_stream_kind kind, int device, const char *library)
+static struct default_entry *search(const struct decide_rule_set *set, enum decide_stream_kind kind,
+                                    int device, const char *library)
 {
     struct default_entry *entry =
         atomic_load_explicit(&heads[row_of(kind)][device + 1], memory_order_acquire);
-    while (entry && entry->stream.library != library)
+    while (entry && (entry->set != set || entry->stream.library != library))
         entry = entry->next;
     return entry;
 }
@@ -92,17 +94,19 @@ static struct default_entry *new_entry(void)
 }
 
 /* Enters what a launch saw first, unless another thread was faster. */
-static const struct decide_stream *enter(enum decide_stream_kind kind, int device,
+static const struct decide_stream *enter(const struct decide_rule_set *set,
+                                         enum decide_stream_kind kind, int device,
                                          const char *library)
 {
-    const struct decide_stream_profile *profile =
-        decide_stream_rules_match(&(struct decide_stream_facts){
-            .kind = kind, .device = device, .library = library, .index = -1});
+    const struct decide_stream_profile *profile = decide_stream_rules_match(
+        set, &(struct decide_stream_facts){
+                 .kind = kind, .device = device, .library = library, .index = -1});
     _Atomic(struct default_entry *) *head = &heads[row_of(kind)][device + 1];
     bool entered = false;
     pthread_mutex_lock(&mutex);
-    struct default_entry *entry = search(kind, device, library);
+    struct default_entry *entry = search(set, kind, device, library);
     if (!entry && (entry = new_entry())) {
+        entry->set = set;
         entry->stream.profile = profile;
         entry->stream.kind = (uint8_t)kind;
         entry->stream.device = device;
@@ -119,29 +123,33 @@ static const struct decide_stream *enter(enum decide_stream_kind kind, int devic
     return entry ? &entry->stream : &plain[row_of(kind)];
 }
 
-const struct decide_stream *decide_stream_default_find(enum decide_stream_kind kind,
+const struct decide_stream *decide_stream_default_find(const struct decide_rule_set *set,
+                                                       enum decide_stream_kind kind,
                                                        const char *library)
 {
-    if (!decide_stream_needs.kind[kind].ruled)
+    if (!set->needs.kind[kind].ruled)
         return &plain[row_of(kind)];
-    int device = device_of(kind);
-    const char *caller = decide_stream_needs.kind[kind].library ? library : NULL;
-    struct default_entry *entry = search(kind, device, caller);
-    return entry ? &entry->stream : enter(kind, device, caller);
+    int device = device_of(set, kind);
+    const char *caller = set->needs.kind[kind].library ? library : NULL;
+    struct default_entry *entry = search(set, kind, device, caller);
+    return entry ? &entry->stream : enter(set, kind, device, caller);
 }
 
 uint32_t decide_stream_default_own(const struct decide_stream *stream)
 {
     if (stream->kind == DECIDE_STREAM_PER_THREAD)
         return per_thread_own;
-    return atomic_load_explicit(&legacy_own[stream->device + 1], memory_order_relaxed);
+    /* Place 0: noted while the device did not matter, under another policy. */
+    return atomic_load_explicit(&legacy_own[stream->device + 1], memory_order_relaxed) |
+           atomic_load_explicit(&legacy_own[0], memory_order_relaxed);
 }
 
 uint32_t decide_stream_default_current_own(enum decide_stream_kind kind)
 {
     if (kind == DECIDE_STREAM_PER_THREAD)
         return per_thread_own;
-    return atomic_load_explicit(&legacy_own[device_of(kind) + 1], memory_order_relaxed);
+    return atomic_load_explicit(&legacy_own[device_of(decide_rule_set_now(), kind) + 1],
+                                memory_order_relaxed);
 }
 
 void decide_stream_default_note(enum decide_stream_kind kind, uint32_t attributes, bool set)
@@ -150,7 +158,7 @@ void decide_stream_default_note(enum decide_stream_kind kind, uint32_t attribute
         per_thread_own = set ? per_thread_own | attributes : per_thread_own & ~attributes;
         return;
     }
-    _Atomic uint32_t *own = &legacy_own[device_of(kind) + 1];
+    _Atomic uint32_t *own = &legacy_own[device_of(decide_rule_set_now(), kind) + 1];
     if (set)
         atomic_fetch_or_explicit(own, attributes, memory_order_relaxed);
     else

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decide/rule_set.h"
 #include "decide/stream.h"
 
 /* The default stream that a handle names; DECIDE_STREAM_CREATED when it names none. Launch path. */
@@ -21,8 +22,9 @@ static inline enum decide_stream_kind decide_stream_default_kind(CUstream stream
     return stream == CU_STREAM_PER_THREAD ? DECIDE_STREAM_PER_THREAD : DECIDE_STREAM_CREATED;
 }
 
-/* decide_stream_find for a default stream. Launch path as there. */
-const struct decide_stream *decide_stream_default_find(enum decide_stream_kind kind,
+/* decide_stream_find_by for a default stream. Launch path as there. */
+const struct decide_stream *decide_stream_default_find(const struct decide_rule_set *set,
+                                                       enum decide_stream_kind kind,
                                                        const char *library);
 
 /* decide_stream_own for a default stream (launch path), and for the present thread's and device's.

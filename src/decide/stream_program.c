@@ -209,7 +209,7 @@ static CUstream named(CUstream stream, bool per_thread_default)
 bool decide_stream_copied_by_hand(CUstream destination, CUstream source, bool per_thread_default)
 {
     bool one, other;
-    if (!decide_stream_needs.partitions)
+    if (!decide_rule_set_for_streams()->places)
         return false;
     CUcontext to = context_of(destination, per_thread_default, &one);
     CUcontext from = context_of(source, per_thread_default, &other);

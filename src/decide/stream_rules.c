@@ -9,17 +9,11 @@
 #include "decide/selectors.h"
 #include "decide/setting.h"
 
-struct decide_stream_needs decide_stream_needs;
-
 const struct decide_stream_profile decide_stream_no_profile = {
     .settings = {[0 ... POLICY_SETTING_COUNT - 1] = {.result = {.rule = REPORT_RULE_NONE}}},
 };
 
-/* The stream rules whose constant selectors (rank, host, …) hold in this process, in file order. */
-static struct {
-    const struct policy_rule **items;
-    size_t count, capacity;
-} active;
+_Static_assert((int)DECIDE_STREAM_KINDS == (int)DECIDE_STREAM_UNKNOWN, "kinds that rules know");
 
 /* All profiles ever made. They stay, also over a new start: a reader may hold one. */
 static pthread_mutex_t profiles_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -66,7 +60,7 @@ static bool depends_on_device(const struct policy_rule *rule)
     return false;
 }
 
-static void note_needs(const struct policy_rule *rule)
+static void note_needs(struct decide_stream_needs *needs, const struct policy_rule *rule)
 {
     bool sets = false;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
@@ -77,53 +71,37 @@ static void note_needs(const struct policy_rule *rule)
     for (enum decide_stream_kind kind = 0; kind < DECIDE_STREAM_UNKNOWN; kind++) {
         if (!(kinds & kind_bit(kind)))
             continue;
-        decide_stream_needs.kind[kind].ruled = true;
-        decide_stream_needs.kind[kind].device |= depends_on_device(rule);
-        decide_stream_needs.kind[kind].library |=
+        needs->kind[kind].ruled = true;
+        needs->kind[kind].device |= depends_on_device(rule);
+        needs->kind[kind].library |=
             rule->selectors.library.count || rule->selectors.not_library.count;
     }
-    decide_stream_needs.merges |= sets && (kinds & ~(unsigned)POLICY_STREAM_KIND_CREATED);
-    decide_stream_needs.priority |=
-        (kinds & POLICY_STREAM_KIND_CREATED) &&
-        rule->settings[POLICY_SETTING_PRIORITY].action == POLICY_ACTION_SET;
-    decide_stream_needs.partitions |=
-        (kinds & POLICY_STREAM_KIND_CREATED) &&
-        rule->settings[POLICY_SETTING_PARTITION].action == POLICY_ACTION_SET;
+    needs->merges |= sets && (kinds & ~(unsigned)POLICY_STREAM_KIND_CREATED);
+    needs->priority |= (kinds & POLICY_STREAM_KIND_CREATED) &&
+                       rule->settings[POLICY_SETTING_PRIORITY].action == POLICY_ACTION_SET;
+    needs->partitions |= (kinds & POLICY_STREAM_KIND_CREATED) &&
+                         rule->settings[POLICY_SETTING_PARTITION].action == POLICY_ACTION_SET;
 }
 
-static bool reserve_active(size_t count)
-{
-    if (count <= active.capacity)
-        return true;
-    const struct policy_rule **items = malloc(count * sizeof *items);
-    if (!items)
-        return false;
-    free(active.items);
-    active.items = items;
-    active.capacity = count;
-    return true;
-}
-
-void decide_stream_rules_start(const struct policy *policy, const struct decide_process *process,
-                               enum policy_mode mode)
+void decide_stream_rules_start(void)
 {
     pthread_mutex_init(&profiles_mutex, NULL);
-    memset(&decide_stream_needs, 0, sizeof decide_stream_needs);
-    active.count = 0;
-    if (!policy || mode == POLICY_MODE_OFF)
-        return;
-    if (!reserve_active(policy->rule_count)) {
-        report_note("error", "stream rules are not applied: out of memory");
-        return;
-    }
-    for (size_t i = 0; i < policy->rule_count; i++) {
+}
+
+bool decide_stream_rules_make(struct decide_rule_set *set, const struct policy *policy,
+                              const struct decide_process *process, enum policy_mode mode)
+{
+    size_t limit = policy && mode != POLICY_MODE_OFF ? policy->rule_count : 0;
+    set->stream_rules = calloc(limit + 1, sizeof *set->stream_rules);
+    for (size_t i = 0; set->stream_rules && i < limit; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         if (rule->section != POLICY_SECTION_STREAM ||
             !decide_selectors_hold_here(&rule->selectors, process))
             continue;
-        active.items[active.count++] = rule;
-        note_needs(rule);
+        set->stream_rules[set->stream_rule_count++] = rule;
+        note_needs(&set->needs, rule);
     }
+    return set->stream_rules != NULL;
 }
 
 /* ---- Matching ----------------------------------------------------------------------------------
@@ -208,17 +186,17 @@ static void take_setting(struct decide_stream_setting *setting, const struct pol
     setting->value = value;
 }
 
-/* Fills a profile but for its number; rules has room for every active one. */
-static void evaluate(const struct decide_stream_facts *facts, struct decide_stream_profile *profile,
-                     uint16_t *rules)
+/* Fills a profile but for its number; rules has room for every stream rule. */
+static void evaluate(const struct decide_rule_set *set, const struct decide_stream_facts *facts,
+                     struct decide_stream_profile *profile, uint16_t *rules)
 {
     unsigned groups = 0;
     memset(profile, 0, sizeof *profile);
     profile->rules = rules;
     for (unsigned setting = 0; setting < POLICY_SETTING_COUNT; setting++)
         profile->settings[setting].result.rule = REPORT_RULE_NONE;
-    for (size_t i = 0; i < active.count; i++) {
-        const struct policy_rule *rule = active.items[i];
+    for (size_t i = 0; i < set->stream_rule_count; i++) {
+        const struct policy_rule *rule = set->stream_rules[i];
         if (!rule_holds(rule, facts))
             continue;
         rules[profile->rule_count++] = rule->index;
@@ -290,16 +268,18 @@ static const struct decide_stream_profile *intern(const struct decide_stream_pro
 }
 
 const struct decide_stream_profile *
-decide_stream_rules_match(const struct decide_stream_facts *facts)
+decide_stream_rules_match(const struct decide_rule_set *set,
+                          const struct decide_stream_facts *facts)
 {
-    if (active.count == 0 || facts->kind == DECIDE_STREAM_UNKNOWN)
+    const size_t count = set->stream_rule_count;
+    if (count == 0 || facts->kind == DECIDE_STREAM_UNKNOWN)
         return &decide_stream_no_profile;
     uint16_t few[64];
     uint16_t *rules = few;
-    if (active.count > sizeof few / sizeof *few && !(rules = malloc(active.count * sizeof *rules)))
+    if (count > sizeof few / sizeof *few && !(rules = malloc(count * sizeof *rules)))
         return &decide_stream_no_profile;
     struct decide_stream_profile profile;
-    evaluate(facts, &profile, rules);
+    evaluate(set, facts, &profile, rules);
     const struct decide_stream_profile *found = &decide_stream_no_profile;
     if (profile.rule_count) {
         pthread_mutex_lock(&profiles_mutex);

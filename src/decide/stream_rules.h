@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "decide/decide.h"
+#include "decide/rule_set.h"
 #include "decide/stream.h"
 
 struct decide_stream_facts {
@@ -22,18 +23,6 @@ struct decide_stream_facts {
     int64_t index; /* -1: not known */
 };
 
-/* What the rules of the policy need to know. Written at the start, constant afterwards. */
-struct decide_stream_needs {
-    bool priority;   /* some rule for created streams sets a priority */
-    bool merges;     /* some rule for default streams has a setting */
-    bool partitions; /* some rule for created streams names a partition */
-    struct {
-        bool ruled; /* some rule matches streams of this kind */
-        bool device, library;
-    } kind[DECIDE_STREAM_UNKNOWN];
-};
-extern struct decide_stream_needs decide_stream_needs;
-
 /* The mode of the process now: others may change it while it runs. */
 static inline enum policy_mode decide_stream_mode(void)
 {
@@ -43,12 +32,17 @@ static inline enum policy_mode decide_stream_mode(void)
 /* The profile of a stream that no rule matched. */
 extern const struct decide_stream_profile decide_stream_no_profile;
 
-void decide_stream_rules_start(const struct policy *policy, const struct decide_process *process,
-                               enum policy_mode mode);
+/* Makes the lock anew. No other thread may exist. */
+void decide_stream_rules_start(void);
 
-/* Finds or makes the profile. May ask the driver about the device at its first sight. Locks. When
- * memory is short, the profile of no rule. */
+/* Fills in the stream rules of a set. False when memory is short. */
+bool decide_stream_rules_make(struct decide_rule_set *set, const struct policy *policy,
+                              const struct decide_process *process, enum policy_mode mode);
+
+/* Finds or makes the profile that the rules of a set give. May ask the driver about the device at
+ * its first sight. Locks. When memory is short, the profile of no rule. */
 const struct decide_stream_profile *
-decide_stream_rules_match(const struct decide_stream_facts *facts);
+decide_stream_rules_match(const struct decide_rule_set *set,
+                          const struct decide_stream_facts *facts);
 
 #endif

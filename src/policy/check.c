@@ -147,6 +147,21 @@ static void check_captured(const struct policy_rule_builder *builder,
     }
 }
 
+/* Partitions are made once, and what is on one stays ordered there. */
+static void check_arm(const struct policy_rule_builder *builder,
+                      struct policy_diagnostics *diagnostics)
+{
+    const struct policy_setting_value *partition =
+        &builder->rule.settings[POLICY_SETTING_PARTITION];
+
+    if (builder->rule.selectors.arm.count != 0 && partition->action == POLICY_ACTION_SET) {
+        policy_diagnose(diagnostics, POLICY_ERROR, partition->place,
+                        "a partition together with arm: launches that go to a partition and back "
+                        "within one run would wait for each other; this needs process arms "
+                        "(cudapolicy ab without --live)");
+    }
+}
+
 /* The default streams are not created, so nothing is known of how they were. */
 static void check_stream_kind(const struct policy_rule_builder *builder,
                               struct policy_diagnostics *diagnostics)
@@ -394,6 +409,7 @@ void policy_check_rule(struct policy_rule_builder *builder, struct policy_diagno
     check_unsafe_cluster(builder, diagnostics);
     check_when_set(builder, diagnostics);
     check_captured(builder, diagnostics);
+    check_arm(builder, diagnostics);
     check_stream_kind(builder, diagnostics);
     policy_check_rule_partition(builder, diagnostics);
     if (diagnostics->error_count != builder->errors_before) {

@@ -182,6 +182,7 @@ struct policy_selectors {
     enum policy_name_form name_form;
     struct policy_globs stream; /* names of stream rules, exact */
     struct policy_ranges launch_stream, grid_blocks, block_threads, shared_memory;
+    struct policy_ranges arm; /* of a live comparison */
     enum policy_choice captured;
     /* streams */
     struct policy_ranges created_priority, index;
@@ -262,6 +263,7 @@ enum {
     POLICY_SM_LIMIT = 1024,
     POLICY_COSCHEDULED_SM_LIMIT = 32,    /* CUDA's own, of compute capability 9.0 and later */
     POLICY_LOCALITY_DOMAIN_LIMIT = 256,  /* CUDA keeps their numbers in a byte */
+    POLICY_ARM_LIMIT = 16,               /* arms of a live comparison */
     POLICY_VARIATION_LIMIT = 64,         /* lines of [tune] */
     POLICY_VARIATION_VALUE_LIMIT = 256,  /* values of one of them */
     POLICY_RULE_LIMIT = 65534,           /* rule indices fit 16 bits, with one value for "none" */

@@ -153,6 +153,7 @@ static bool kernel_selectors_cover(const struct policy_selectors *selectors,
            ranges_cover(&selectors->grid_blocks, &covered->grid_blocks, steps) &&
            ranges_cover(&selectors->block_threads, &covered->block_threads, steps) &&
            ranges_cover(&selectors->shared_memory, &covered->shared_memory, steps) &&
+           ranges_cover(&selectors->arm, &covered->arm, steps) &&
            same_names_cover(&selectors->stream, &covered->stream, steps) &&
            globs_cover(&selectors->name, &covered->name,
                        selectors->name_form == POLICY_NAME_FORM_NAME, steps) &&

@@ -85,6 +85,13 @@ static const struct policy_key_entry *find_key(struct policy_parser *parser, con
 
     if (key == NULL && sections == 0) {
         report_unknown_key(parser, text);
+    } else if (key == NULL && strcmp(text, "arm") == 0) {
+        policy_diagnose(
+            parser->diagnostics, POLICY_ERROR, parser->line.key.place,
+            "arm cannot stand in [%s]: it holds when the program starts or a stream is "
+            "created, and cannot change with the arm; this needs process arms (cudapolicy "
+            "ab without --live)",
+            parser->section->text);
     } else if (key == NULL) {
         name_sections(sections, places, sizeof places);
         policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->line.key.place,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "place/split.h"
+#include "report/files.h"
 #include "report/report.h"
 #include "report/template.h"
 
@@ -86,6 +87,18 @@ static void read_fake_domains(struct preload_configuration *configuration)
         configuration->fake_domains = (unsigned)domains;
 }
 
+/* Written by `cudapolicy ab --live`, not by people. */
+static void read_live(struct preload_configuration *configuration)
+{
+    const char *text = value_of("CUDAPOLICY_LIVE");
+    char error[256];
+
+    if (text != NULL && !decide_live_parse(text, &configuration->live, error, sizeof error)) {
+        configuration->live = (struct decide_live_options){0};
+        complain(configuration, "CUDAPOLICY_LIVE: %s; arms do not alternate", error);
+    }
+}
+
 void preload_configuration_read(struct preload_configuration *configuration)
 {
     const char *mode = value_of("CUDAPOLICY_MODE");
@@ -94,8 +107,12 @@ void preload_configuration_read(struct preload_configuration *configuration)
     const char *path = value_of("CUDAPOLICY_FILE");
 
     *configuration = (struct preload_configuration){.log_level = REPORT_LOG_WARN};
-    if (path != NULL)
+    if (path != NULL) {
         configuration->policy_path = strdup(path);
+        if (!report_path_absolute(path, configuration->reload_path,
+                                  sizeof configuration->reload_path))
+            configuration->reload_path[0] = '\0';
+    }
     if (mode != NULL) {
         configuration->mode_given = policy_mode_parse(mode, &configuration->mode);
         if (!configuration->mode_given)
@@ -111,6 +128,7 @@ void preload_configuration_read(struct preload_configuration *configuration)
             complain(configuration, "CUDAPOLICY_STRICT=%s: 0 or 1", strict);
     }
     read_fake_domains(configuration);
+    read_live(configuration);
     read_place(configuration);
 }
 
@@ -150,13 +168,17 @@ static void environment_facts(void)
     }
 }
 
-static void policy_facts(const struct policy *policy)
+void preload_configuration_policy_facts(const struct preload_configuration *configuration,
+                                        const struct policy *policy)
 {
     char digest[2 * sizeof policy->sha256 + 1];
 
     for (size_t i = 0; i < sizeof policy->sha256; i++)
         snprintf(digest + 2 * i, 3, "%02x", policy->sha256[i]);
-    report_fact("policy", "path", "%s", policy->path);
+    report_fact("policy", "path", "%s",
+                configuration->policy_path != NULL ? configuration->policy_path : policy->path);
+    if (configuration->reload_path[0] != '\0')
+        report_fact("policy", "file", "%s", configuration->reload_path);
     report_fact("policy", "sha256", "%s", digest);
 }
 
@@ -165,7 +187,7 @@ void preload_configuration_facts(const struct preload_configuration *configurati
 {
     const struct preload_rank *rank = &configuration->rank;
 
-    policy_facts(policy);
+    preload_configuration_policy_facts(configuration, policy);
     report_fact("job", "host", "%s", configuration->host);
     if (rank->job != NULL)
         report_fact("job", "id", "%s", rank->job);

@@ -7,24 +7,27 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "decide/live.h"
 #include "policy/policy.h"
 #include "preload/rank.h"
 #include "report/log.h"
 
 struct preload_configuration {
-    const char *policy_path; /* CUDAPOLICY_FILE; NULL: none */
-    bool mode_given;         /* CUDAPOLICY_MODE */
+    const char *policy_path;    /* CUDAPOLICY_FILE; NULL: none */
+    char reload_path[PATH_MAX]; /* the same, absolute: programs change their folder; "": none */
+    bool mode_given;            /* CUDAPOLICY_MODE */
     enum policy_mode mode;
     bool strict; /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
-    unsigned fake_domains; /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
+    unsigned fake_domains;           /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
+    struct decide_live_options live; /* CUDAPOLICY_LIVE; no arms: none */
     enum report_log_level log_level;
     char log_path[PATH_MAX];    /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
     char report_path[PATH_MAX]; /* CUDAPOLICY_REPORT, expanded; "": none */
     char host[256];
     struct preload_rank rank;
     /* What was wrong with a variable, said once the log has started; "" where nothing was. */
-    char complaints[6][512];
+    char complaints[8][512];
     unsigned complaint_count;
 };
 
@@ -41,6 +44,10 @@ void preload_configuration_in_child(struct preload_configuration *configuration)
 /* Enters what is known without CUDA in the report: policy, rank, job, environment. */
 void preload_configuration_facts(const struct preload_configuration *configuration,
                                  const struct policy *policy);
+
+/* Those of them that are about the policy. */
+void preload_configuration_policy_facts(const struct preload_configuration *configuration,
+                                        const struct policy *policy);
 
 /* The facts that need CUDA are to be gathered again (facts.c): after fork. */
 void preload_facts_again(void);

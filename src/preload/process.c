@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "decide/decide.h"
+#include "decide/live.h"
 #include "place/partition.h"
 #include "policy/policy.h"
 #include "preload/configuration.h"
+#include "preload/control.h"
 #include "report/log.h"
 #include "report/report.h"
 
@@ -32,10 +34,10 @@ enum {
 
 static uint64_t state = PRELOAD_UNDECIDED; /* atomic */
 static struct preload_configuration configuration;
-static const struct policy *policy;
 
-/* Errors, which the log says of each. */
-static void print_diagnostics(struct policy_diagnostics *diagnostics)
+/* Errors, which the log says of each; the first one is copied to first[size]. */
+static void print_diagnostics(struct policy_diagnostics *diagnostics, char *first,
+                              size_t first_size)
 {
     char *text = NULL;
     size_t size = 0;
@@ -49,6 +51,8 @@ static void print_diagnostics(struct policy_diagnostics *diagnostics)
         end = strchr(line, '\n');
         if (end != NULL)
             *end++ = '\0';
+        if (first != NULL && first[0] == '\0')
+            snprintf(first, first_size, "%s", line);
         report_log(REPORT_LOG_ERROR, "%s", line);
     }
     free(text);
@@ -56,7 +60,8 @@ static void print_diagnostics(struct policy_diagnostics *diagnostics)
 
 /* Warnings are what `check` and `run` are for: here, once for each process of a job, they would
  * drown what else is said, and looking for them takes long. */
-static const struct policy *load_policy(void)
+struct policy *preload_load_policy(const struct preload_configuration *from, char *error,
+                                   size_t size)
 {
     static const char no_rules[] = "[policy]\nversion = 1\n";
     struct policy_diagnostics diagnostics;
@@ -64,16 +69,18 @@ static const struct policy *load_policy(void)
 
     policy_diagnostics_init(&diagnostics);
     diagnostics.errors_only = true;
-    if (configuration.policy_path != NULL)
-        loaded = policy_load(configuration.policy_path, &diagnostics);
+    if (error != NULL)
+        loaded = policy_load(from->reload_path, &diagnostics);
+    else if (from->policy_path != NULL)
+        loaded = policy_load(from->policy_path, &diagnostics);
     else
         loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", &diagnostics);
-    print_diagnostics(&diagnostics);
+    print_diagnostics(&diagnostics, error, size);
     policy_diagnostics_release(&diagnostics);
     return loaded;
 }
 
-static struct decide_process process_for_decisions(void)
+struct decide_process preload_process_for_decisions(void)
 {
     return (struct decide_process){
         .rank = configuration.rank.rank,
@@ -84,11 +91,12 @@ static struct decide_process process_for_decisions(void)
 }
 
 /* Rehearsal is not the real thing, and must not be taken for it. */
-static void start_decisions(void)
+static void start_decisions(const struct policy *policy)
 {
-    const struct decide_process process = process_for_decisions();
+    const struct decide_process process = preload_process_for_decisions();
 
     place_start(policy, configuration.fake_domains, decide_partition_is_on);
+    decide_live_options_set(&configuration.live);
     decide_start(policy, &process, configuration.mode);
     if (configuration.fake_domains == 0)
         return;
@@ -100,7 +108,7 @@ static void start_decisions(void)
                 configuration.fake_domains);
 }
 
-static void start_report(void)
+static void start_report(const struct policy *policy)
 {
     static const char *setting_names[POLICY_SETTING_COUNT];
     static const char *entry_names[PRELOAD_ENTRY_COUNT];
@@ -137,16 +145,21 @@ static void start_report(void)
  */
 static void child_after_fork(void)
 {
+    const struct policy *policy = preload_control_policy();
+
+    preload_control_after_fork();
     preload_resolve_after_fork();
     preload_configuration_in_child(&configuration);
     report_after_fork(configuration.report_path[0] != '\0' ? configuration.report_path : NULL);
-    start_decisions();
+    start_decisions(policy);
     preload_facts_again();
     preload_configuration_facts(&configuration, policy);
 }
 
 static enum preload_state start(void)
 {
+    const struct policy *policy;
+
     preload_configuration_read(&configuration);
     if (configuration.mode_given && configuration.mode == POLICY_MODE_OFF)
         return PRELOAD_PASSIVE;
@@ -156,7 +169,7 @@ static enum preload_state start(void)
     report_log_start(configuration.log_level,
                      configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
     preload_configuration_complain(&configuration);
-    policy = load_policy();
+    policy = preload_load_policy(&configuration, NULL, 0);
     if (policy == NULL) {
         if (configuration.strict)
             _exit(EXIT_STRICT);
@@ -167,12 +180,10 @@ static enum preload_state start(void)
         _exit(EXIT_STRICT);
     if (!configuration.mode_given)
         configuration.mode = policy->mode;
-    start_report();
+    start_report(policy);
     decide_library_of = preload_library;
-    start_decisions();
-    if (configuration.mode == POLICY_MODE_OBSERVE)
-        report_gate_raise(); /* every launch is looked at, and stays so: nothing else is asked of it
-                              */
+    start_decisions(policy);
+    preload_control_start(&configuration, policy);
     if (pthread_atfork(NULL, NULL, child_after_fork) != 0)
         report_log(REPORT_LOG_WARN, "no memory for the fork handler: children share one report");
     return PRELOAD_ACTIVE;

@@ -8,6 +8,7 @@
 #include "preload/wrap.h"
 
 #include "decide/decide.h"
+#include "preload/control.h"
 
 typedef CUresult (*launch_ex_function)(const CUlaunchConfig *, CUfunction, void **, void **);
 
@@ -107,6 +108,7 @@ static __attribute__((noinline)) CUresult launch(const struct launch_call *call)
         report_count_entry(call->entry);
     preload_driver_calls++;
     preload_gather_facts();
+    preload_control_look();
     decide_launch(&call->launch, &verdict);
     if (!verdict.change) {
         result = call_original(call);

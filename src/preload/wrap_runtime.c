@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "decide/decide.h"
+#include "preload/control.h"
 #include "report/log.h"
 
 _Thread_local unsigned preload_driver_calls;
@@ -209,6 +210,7 @@ static bool make_changed(const struct preload_slot *slot, const struct runtime_c
     if (asked->shared_memory > UINT32_MAX)
         return false; /* no device has that much: it is for the runtime to say so */
     memcpy(&config, asked, sizeof config);
+    preload_control_look();
     name_function(slot, runtime, function);
     decide_launch(&launch, &verdict);
     report_count_entry(preload_slot_entry(slot));
@@ -293,6 +295,7 @@ static runtime_result stream_created(const struct preload_slot *slot, unsigned b
 {
     request.library = preload_library_at(preload_runtime_caller)->name;
     request.layer = DECIDE_LAYER_RUNTIME;
+    request.rules = decide_rules_in_force();
     end_watching(slot, before, result);
     if (not_attached(slot) && result == 0)
         decide_stream_created(*stream, &request);

@@ -4,6 +4,7 @@
 
 #include "decide/decide.h"
 #include "place/partition.h"
+#include "preload/control.h"
 
 /* Which real function creates a stream, and what it needs besides what the program asked for. */
 struct creation {
@@ -58,6 +59,8 @@ static CUresult create(const struct preload_slot *slot, const void *caller, CUst
     report_count_entry(preload_slot_entry(slot));
     preload_driver_calls++;
     preload_gather_facts();
+    preload_control_look();
+    request.rules = decide_rules_in_force();
     wanted = decide_stream_priority(&request);
     if (create_on_partition(stream, &request, wanted)) {
         decide_stream_created(*stream, &request);

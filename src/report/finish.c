@@ -13,6 +13,7 @@
 #include "report/mapped.h"
 #include "report/process.h"
 #include "report/report.h"
+#include "report/steps.h"
 #include "report/tables.h"
 #include "report/view.h"
 
@@ -116,6 +117,7 @@ void report_after_fork(const char *path)
     report_image_after_fork();
     report_tables_after_fork();
     report_counters_after_fork();
+    report_steps_after_fork();
     report_image_path(path);
     finished = false;
     written_path[0] = '\0';

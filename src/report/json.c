@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "report/json_parts.h"
 #include "report/process.h"
+#include "report/steps.h"
 
 static json_t *time_json(int64_t nanoseconds)
 {
@@ -138,6 +140,60 @@ static json_t *notes_json(struct report_view *view)
     return notes;
 }
 
+/* [number, arm, first step, steps, seconds or null] */
+static json_t *slices_json(const struct report_slice *slices, size_t count)
+{
+    json_t *array = json_array();
+    if (count > REPORT_JSON_SLICE_LIMIT)
+        count = REPORT_JSON_SLICE_LIMIT;
+    for (size_t i = 0; i < count && array != NULL; i++) {
+        json_t *seconds = isnan(slices[i].seconds) ? json_null() : json_real(slices[i].seconds);
+        array = report_json_append(array, json_pack("[I, i, I, I, o]", (json_int_t)slices[i].number,
+                                                    (int)slices[i].arm, (json_int_t)slices[i].first,
+                                                    (json_int_t)slices[i].steps, seconds));
+    }
+    return array;
+}
+
+/* Steps of each arm; those of the warm-up apart. */
+static json_t *arm_steps_json(const struct report_view *view, uint64_t *warm_up)
+{
+    uint64_t steps[REPORT_ARM_LIMIT] = {0};
+    uint32_t arms = view->header.live.arms;
+    json_t *array = json_array();
+    for (size_t i = 0; i < view->step_count; i++) {
+        const struct report_step_row *row = &view->steps[i];
+        if (row->time != 0 && row->slice == REPORT_SLICE_NONE)
+            ++*warm_up;
+        else if (row->time != 0 && row->arm < REPORT_ARM_LIMIT)
+            steps[row->arm]++;
+    }
+    for (uint32_t arm = 0; arm < arms && arm < REPORT_ARM_LIMIT && array != NULL; arm++)
+        array = report_json_append(array, report_json_count(steps[arm]));
+    return array;
+}
+
+static json_t *live_json(const struct report_view *view)
+{
+    const struct report_live *live = &view->header.live;
+    size_t count;
+    uint64_t warm_up = 0;
+    struct report_slice *slices = report_slices(live, view->steps, view->step_count, &count);
+    json_t *arm_steps = arm_steps_json(view, &warm_up);
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)live->seed);
+    json_t *made = json_pack(
+        "{s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "arms", (json_int_t)live->arms,
+        "seed", seed, "slice", (json_int_t)live->slice, "drop", (json_int_t)live->drop, "warm_up",
+        (json_int_t)live->warm_up, "steps", report_json_count(view->header.steps), "not_entered",
+        report_json_count(view->header.steps - view->step_count), "warm_up_steps",
+        report_json_count(warm_up), "arm_steps", arm_steps, "slices", slices_json(slices, count),
+        "slices_left_out",
+        (json_int_t)(count > REPORT_JSON_SLICE_LIMIT ? count - REPORT_JSON_SLICE_LIMIT : 0));
+    free(slices);
+    return made;
+}
+
 static json_t *overflow_json(const struct report_view *view)
 {
     const uint32_t *overflow = view->header.counts.overflow;
@@ -168,6 +224,8 @@ static bool add_members(json_t *report, struct report_view *view,
     failed |= json_object_set_new(report, "streams", streams_json(view));
     failed |= json_object_set_new(report, "notes", notes_json(view));
     failed |= json_object_set_new(report, "overflow", overflow_json(view));
+    if (view->header.live.arms != 0)
+        failed |= json_object_set_new(report, "live", live_json(view));
     /* Reading the texts may have shown that the file is not whole. */
     if (view->truncated) {
         failed |= json_object_set_new(report, "complete", json_false());

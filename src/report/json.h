@@ -19,7 +19,10 @@
 
 #include "report/view.h"
 
-enum { REPORT_JSON_SCHEMA = 1 };
+enum {
+    REPORT_JSON_SCHEMA = 1,
+    REPORT_JSON_SLICE_LIMIT = 20000, /* slices of a live comparison; later ones are counted only */
+};
 
 json_t *report_json(struct report_view *view);
 

@@ -12,6 +12,7 @@ static const uint64_t region_offsets[REPORT_REGION_COUNT + 1] = {
     [REPORT_REGION_STREAMS] = REPORT_OFFSET_STREAMS,
     [REPORT_REGION_FACTS] = REPORT_OFFSET_FACTS,
     [REPORT_REGION_NOTES] = REPORT_OFFSET_NOTES,
+    [REPORT_REGION_STEPS] = REPORT_OFFSET_STEPS,
     [REPORT_REGION_SHARDS] = REPORT_OFFSET_SHARDS,
     [REPORT_REGION_COUNT] = REPORT_FILE_SIZE,
 };
@@ -49,11 +50,12 @@ void report_layout_fill(struct report_layout *layout)
     layout->shard_stride = REPORT_SHARD_STRIDE;
     const uint32_t limits[] = {REPORT_SETTING_LIMIT, REPORT_ENTRY_LIMIT, REPORT_KERNEL_LIMIT,
                                REPORT_CELL_LIMIT,    REPORT_SHARD_LIMIT, REPORT_LAUNCH_KIND_COUNT,
-                               REPORT_STREAM_LIMIT,  REPORT_MODE_LIMIT};
+                               REPORT_STREAM_LIMIT,  REPORT_MODE_LIMIT,  REPORT_STEP_LIMIT};
     const uint32_t row_sizes[] = {sizeof(struct report_header),     sizeof(struct report_rule_row),
                                   sizeof(struct report_kernel_row), sizeof(struct report_cell_row),
                                   sizeof(struct report_stream_row), sizeof(struct report_fact_row),
-                                  sizeof(struct report_note_row),   sizeof(struct report_shard)};
+                                  sizeof(struct report_note_row),   sizeof(struct report_shard),
+                                  sizeof(struct report_step_row)};
     memcpy(layout->limits, limits, sizeof limits);
     memcpy(layout->row_sizes, row_sizes, sizeof row_sizes);
 }

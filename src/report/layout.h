@@ -18,7 +18,7 @@
 #include "report/report.h"
 
 enum {
-    REPORT_LAYOUT_VERSION = 2, /* raised with every change of what follows */
+    REPORT_LAYOUT_VERSION = 3, /* raised with every change of what follows */
     REPORT_LAYOUT_ALIGNMENT = 65536,
     REPORT_STRINGS_SIZE = 32 * 1024 * 1024,
     REPORT_RULE_LIMIT = REPORT_RULE_NONE,
@@ -38,6 +38,7 @@ enum report_region {
     REPORT_REGION_STREAMS,
     REPORT_REGION_FACTS,
     REPORT_REGION_NOTES,
+    REPORT_REGION_STEPS,
     REPORT_REGION_SHARDS,
     REPORT_REGION_COUNT
 };
@@ -94,6 +95,13 @@ struct report_note_row {
     uint64_t count;
 };
 
+/* A step of a live comparison; its number is that of the row. */
+struct report_step_row {
+    int64_t time; /* nanoseconds, CLOCK_MONOTONIC, of its first launch; stored last; 0: not there */
+    uint32_t slice; /* REPORT_SLICE_NONE: of the warm-up */
+    uint8_t arm, reserved[3];
+};
+
 /* All that must be equal for a reader to understand a file: compared as bytes. */
 struct report_layout {
     uint64_t magic; /* "CUDAPLCY"; stored last */
@@ -102,8 +110,8 @@ struct report_layout {
     uint64_t file_size;
     uint64_t offsets[REPORT_REGION_COUNT];
     uint64_t shard_stride;
-    uint32_t limits[8];
-    uint32_t row_sizes[8];
+    uint32_t limits[10];
+    uint32_t row_sizes[10];
 };
 
 struct report_counts {
@@ -133,7 +141,10 @@ struct report_header {
     uint32_t
         partial; /* some pages could not be had from the disk: their counts died with the process */
     _Alignas(64) union report_control control;
+    struct report_exchange exchange;
     _Alignas(64) struct report_counts counts;
+    _Alignas(64) uint64_t steps; /* of a live comparison, in all; rows there may be fewer */
+    struct report_live live;
     uint32_t setting_names[REPORT_SETTING_LIMIT]; /* strings, as the next two */
     uint32_t mode_names[REPORT_MODE_LIMIT];
     uint32_t entry_names[REPORT_ENTRY_LIMIT];
@@ -147,7 +158,8 @@ _Static_assert(sizeof(struct report_header) % 8 == 0 && sizeof(struct report_rul
                    sizeof(struct report_cell_row) % 8 == 0 &&
                    sizeof(struct report_stream_row) % 8 == 0 &&
                    sizeof(struct report_fact_row) % 8 == 0 &&
-                   sizeof(struct report_note_row) % 8 == 0 && sizeof(struct report_shard) % 8 == 0,
+                   sizeof(struct report_note_row) % 8 == 0 &&
+                   sizeof(struct report_step_row) == 16 && sizeof(struct report_shard) % 8 == 0,
                "rows are read word by word");
 
 #define REPORT_ALIGNED(size)                                                                       \
@@ -168,8 +180,10 @@ enum {
         REPORT_OFFSET_STREAMS + REPORT_TABLE_SIZE(REPORT_STREAM_LIMIT, report_stream_row),
     REPORT_OFFSET_NOTES =
         REPORT_OFFSET_FACTS + REPORT_TABLE_SIZE(REPORT_FACT_LIMIT, report_fact_row),
-    REPORT_OFFSET_SHARDS =
+    REPORT_OFFSET_STEPS =
         REPORT_OFFSET_NOTES + REPORT_TABLE_SIZE(REPORT_NOTE_LIMIT, report_note_row),
+    REPORT_OFFSET_SHARDS =
+        REPORT_OFFSET_STEPS + REPORT_TABLE_SIZE(REPORT_STEP_LIMIT, report_step_row),
     REPORT_SHARD_STRIDE = REPORT_TABLE_SIZE(1, report_shard),
     REPORT_FILE_SIZE = REPORT_OFFSET_SHARDS + REPORT_SHARD_LIMIT * REPORT_SHARD_STRIDE
 };

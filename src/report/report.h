@@ -25,10 +25,12 @@
 enum {
     REPORT_SETTING_LIMIT = 16,
     REPORT_RULE_NONE = 0xffff,
-    REPORT_ENTRY_LIMIT = 512,   /* entry points */
-    REPORT_KERNEL_LIMIT = 8192, /* further kernels share kernel 0, "(others)" */
-    REPORT_CELL_LIMIT = 16384,  /* further cells share cell 0 */
-    REPORT_SHARD_LIMIT = 256,   /* threads beyond share the last shard, with atomic increments */
+    REPORT_ENTRY_LIMIT = 512,    /* entry points */
+    REPORT_KERNEL_LIMIT = 8192,  /* further kernels share kernel 0, "(others)" */
+    REPORT_CELL_LIMIT = 16384,   /* further cells share cell 0 */
+    REPORT_SHARD_LIMIT = 256,    /* threads beyond share the last shard, with atomic increments */
+    REPORT_STEP_LIMIT = 1 << 19, /* of a live comparison; later ones are counted only */
+    REPORT_ARM_LIMIT = 16,
 };
 
 /* How a launch came about. */
@@ -58,7 +60,7 @@ union report_control {
     uint64_t whole;
     struct {
         uint8_t mode; /* enum policy_mode of the process; written by the controlling process */
-        uint8_t reserved;
+        uint8_t arm;  /* of a live comparison, else 0; written by the process itself */
         uint16_t generation; /* raised with every change from outside */
         uint32_t gate;       /* raised by the process itself while every launch must be looked at */
     } part;
@@ -67,11 +69,45 @@ union report_control {
 extern union report_control *report_control __attribute__((visibility("hidden")));
 extern uint64_t report_control_expected __attribute__((visibility("hidden")));
 
+static inline uint64_t report_control_expected_now(void)
+{
+    return __atomic_load_n(&report_control_expected, __ATOMIC_RELAXED);
+}
+
 /* The word that is in use now. Launch path. */
 static inline union report_control *report_control_now(void)
 {
     return __atomic_load_n(&report_control, __ATOMIC_ACQUIRE);
 }
+
+/* Short ways may be taken again while the word is as it was just read, whatever the arm. Locks. */
+void report_control_expect(union report_control word);
+
+/* What others ask of the process beside the word, and what it answers: in the mapped file. */
+enum report_reload {
+    REPORT_RELOAD_NONE,
+    REPORT_RELOAD_DONE,
+    REPORT_RELOAD_REFUSED, /* the policy before stays */
+};
+struct report_exchange {
+    uint32_t mode_changes;    /* by others: how often they set the mode */
+    uint32_t reload_wanted;   /* by others: how often they asked for the policy to be read again */
+    uint32_t reload_answered; /* by the process: the reload_wanted that the rest is about */
+    uint32_t reload_outcome;  /* enum report_reload */
+    uint32_t generation;      /* of the control word: the last one that the process acted on */
+    uint32_t reserved;
+    int64_t reload_time; /* nanoseconds since 1970 */
+};
+
+/* What others ask now. Any thread. */
+void report_exchange_read(struct report_exchange *exchange);
+/* The answer. Locks. */
+void report_exchange_answer(uint32_t reload_wanted, enum report_reload outcome);
+/* The process acted on all that this generation of the control word stands for. Locks. */
+void report_exchange_acted(uint16_t generation);
+
+/* Sets the mode, unless others set it before. False: they did. Locks. */
+bool report_control_set_mode(uint8_t mode);
 
 /* Adds 1 to (or takes 1 from) the gate. Any thread. */
 void report_gate_raise(void);
@@ -100,6 +136,10 @@ struct report_start {
 /* Remembers what the report will be about; makes no file. The arrays must outlive the process's use
  * of this module. Called once, before any other function here. */
 void report_start(const struct report_start *start);
+
+/* Enters a further rule; number: how many there were before it. False when the table is full. A
+ * report that could not enter the first ones has none of this either. Locks. */
+bool report_rule(uint32_t number, const struct report_rule_name *rule);
 
 /* The shard of the calling thread; at the first call of the process the file is created and mapped
  * (path + ".counters", O_EXCL, O_NOFOLLOW, 0600, with a suffix on collision), at the first call of
@@ -147,6 +187,35 @@ static inline void report_count_entry(uint32_t entry)
     uint64_t *counter = &shard->entry_calls[entry];
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
+
+/* ---- Live comparisons ---- */
+
+#define REPORT_SLICE_NONE UINT32_MAX
+
+/* How arms alternate; for readers of the report. */
+struct report_live {
+    uint64_t seed;
+    uint32_t arms;        /* 0: no live comparison */
+    uint32_t slice, drop; /* steps of a slice, and those at its beginning that do not count */
+    uint32_t warm_up;     /* steps before the first slice */
+};
+
+/* Notes it for the report and begins with no step, in arm 0. Locks; makes no file. No other thread
+ * may be launching. */
+void report_live(const struct report_live *live);
+
+/*
+ * A step begins, the number-th of the process from 0: enters it with the time it is now. Launch
+ * path: no lock and no allocation, but for the first step of a thread that has launched nothing
+ * yet, and one in several thousand, which reserves the rows of the next.
+ */
+void report_step(uint64_t number, uint32_t slice, uint8_t arm);
+
+/* The arm from now on, in the control word and in what the short ways expect of it; only when order
+ * is larger than 0 and than at every call since report_live, so that a thread that comes late
+ * changes nothing. Launches that other threads make at this moment may still go by the arm before.
+ * Locks: the switches between slices only. */
+void report_arm_set(uint64_t order, uint8_t arm);
 
 struct report_kernel_info {
     const char *mangled, *name, *signature; /* copied; name and signature may equal mangled */
@@ -213,6 +282,15 @@ void report_after_fork(const char *path);
  * process takes it up at its next launch. False with a message in error[size] when the file is none
  * or its process ended in good order. For the command-line tool. */
 bool report_counters_set_mode(const char *counters_path, uint8_t mode, char *error, size_t size);
+
+/* Asks the process to read its policy again, at its next launch, and raises the generation; *wanted
+ * is what report_exchange.reload_answered will be then. As above. */
+bool report_counters_reload(const char *counters_path, uint32_t *wanted, char *error, size_t size);
+
+/* What a running process answered so far. False where the file cannot be read, or *ended: its
+ * process ended in good order. For the command-line tool. */
+bool report_counters_answer(const char *counters_path, struct report_exchange *exchange,
+                            bool *ended);
 
 /* Reads a counters' file (of a live, ended or killed process) and writes its JSON to stream; false
  * with a message in error[size] when it is not one. For the command-line tool. */

@@ -136,6 +136,21 @@ static void add_rules(void)
     report_counts.rules = (uint32_t)count;
 }
 
+static bool enter_rule(uint32_t number, const struct report_rule_name *rule)
+{
+    struct report_rule_row *rows = report_image_region(REPORT_REGION_RULES);
+    if (number != report_counts.rules) /* it has one, or there was no memory for the first ones */
+        return true;
+    if (number >= REPORT_RULE_LIMIT ||
+        !report_image_reserve(REPORT_REGION_RULES, (number + 1) * sizeof *rows))
+        return false;
+    rows[number] = (struct report_rule_row){.section = add_shared_text(rule->section),
+                                            .name = report_image_add_text(rule->name),
+                                            .line = rule->line};
+    advance(&report_counts.rules);
+    return true;
+}
+
 static uint32_t add_names(uint32_t *offsets, size_t limit, const char *const *names, size_t count)
 {
     if (names == NULL)
@@ -185,6 +200,16 @@ void report_start(const struct report_start *start)
     union report_control expected = {.part.mode = start->mode};
     __atomic_store_n(&report_control_expected, expected.whole, __ATOMIC_RELEASE);
     report_unlock();
+}
+
+bool report_rule(uint32_t number, const struct report_rule_name *rule)
+{
+    int error_number = errno;
+    report_lock();
+    bool entered = !report_tables_make() || enter_rule(number, rule);
+    report_unlock();
+    errno = error_number;
+    return entered;
 }
 
 static uint32_t enter_kernel(const struct report_kernel_info *info)

@@ -152,6 +152,9 @@ static bool read_tables(struct source *source, struct report_view *view, char *e
         fetch_table(source, REPORT_REGION_STREAMS, counts->streams, sizeof view->streams[0]);
     view->facts = fetch_table(source, REPORT_REGION_FACTS, counts->facts, sizeof view->facts[0]);
     view->notes = fetch_table(source, REPORT_REGION_NOTES, counts->notes, sizeof view->notes[0]);
+    view->step_count = view->header.steps < REPORT_STEP_LIMIT ? (size_t)view->header.steps
+                                                              : (size_t)REPORT_STEP_LIMIT;
+    view->steps = fetch_table(source, REPORT_REGION_STEPS, view->step_count, sizeof view->steps[0]);
     /* A fact's value may have been replaced by a newer string meanwhile. */
     fetch(source, offsetof(struct report_header, counts.strings), &counts->strings,
           sizeof counts->strings);
@@ -159,7 +162,7 @@ static bool read_tables(struct source *source, struct report_view *view, char *e
     view->strings = fetch_strings(source, counts->strings);
     if (view->rules != NULL && view->kernels != NULL && view->cells != NULL &&
         view->streams != NULL && view->facts != NULL && view->notes != NULL &&
-        view->strings != NULL && add_shards(source, view)) {
+        view->steps != NULL && view->strings != NULL && add_shards(source, view)) {
         view->truncated = source->truncated;
         view->partial = source->image == NULL && view->header.partial != 0;
         /* Kernels' names stand in the report up to four times, rules' at each setting. */
@@ -241,6 +244,7 @@ void report_view_free(struct report_view *view)
     free(view->streams);
     free(view->facts);
     free(view->notes);
+    free(view->steps);
     free(view->launches);
     memset(view, 0, sizeof *view);
 }

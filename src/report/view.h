@@ -23,6 +23,8 @@ struct report_view {
     struct report_stream_row *streams;
     struct report_fact_row *facts;
     struct report_note_row *notes;
+    struct report_step_row *steps; /* header.steps of them, or as many as have room */
+    size_t step_count;
     uint64_t (*launches)[REPORT_LAUNCH_KIND_COUNT]; /* by cell */
     uint64_t entry_calls[REPORT_ENTRY_LIMIT];
     bool partial;     /* pages of the file were missing, and their counts with them */

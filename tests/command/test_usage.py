@@ -6,7 +6,7 @@ import unittest
 
 import support
 
-COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab")
+COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "ctl")
 
 
 class Usage(support.Case):

@@ -12,7 +12,9 @@ exercise_function exercise_add_kernel_node_v1, exercise_add_kernel_node_v2, exer
     exercise_graph_instantiate_with_flags, exercise_graph_instantiate_with_params,
     exercise_graph_exec_update_v1, exercise_graph_exec_update_v2,
     exercise_exec_kernel_node_set_params_v1, exercise_exec_kernel_node_set_params_v2,
-    exercise_exec_node_set_params, exercise_graph_launch, exercise_graph_exec_destroy;
+    exercise_exec_node_set_params, exercise_exec_node_set, exercise_exec_child_set_params,
+    exercise_exec_memory_set_params, exercise_node_set_enabled, exercise_graph_upload,
+    exercise_graph_launch, exercise_graph_exec_destroy;
 
 static const char *result_problem(CUresult result)
 {
@@ -302,6 +304,59 @@ const char *exercise_exec_node_set_params(const struct row *row, void *function)
 
     (void)row;
     return result_problem(set(executable(), fixture.node, node_parameters()));
+}
+
+/* Calls about nodes of other kinds than the fixture's: what the driver answers comes through. */
+static const char *refusal_problem(CUresult result)
+{
+    return result == CUDA_ERROR_INVALID_VALUE ? NULL : problem("the program got %d", (int)result);
+}
+
+const char *exercise_exec_node_set(const struct row *row, void *function)
+{
+    CUresult (*set)(CUgraphExec, CUgraphNode, const void *) = function;
+    const struct cuda_graph_node_params parameters = {0};
+
+    (void)row;
+    return refusal_problem(set(executable(), fixture.node, &parameters));
+}
+
+const char *exercise_exec_child_set_params(const struct row *row, void *function)
+{
+    CUresult (*set)(CUgraphExec, CUgraphNode, CUgraph) = function;
+
+    (void)row;
+    return refusal_problem(set(executable(), fixture.node, fixture.graph));
+}
+
+const char *exercise_exec_memory_set_params(const struct row *row, void *function)
+{
+    CUresult (*set)(CUgraphExec, CUgraphNode, const void *, CUcontext) = function;
+    const struct cuda_graph_node_params parameters = {0};
+
+    (void)row;
+    return refusal_problem(set(executable(), fixture.node, &parameters, NULL));
+}
+
+const char *exercise_node_set_enabled(const struct row *row, void *function)
+{
+    CUresult (*set)(CUgraphExec, CUgraphNode, unsigned) = function;
+
+    (void)row;
+    return result_problem(set(executable(), fixture.node, 0));
+}
+
+const char *exercise_graph_upload(const struct row *row, void *function)
+{
+    CUresult (*upload)(CUgraphExec, CUstream) = function;
+    const char *wrong = result_problem(upload(executable(), NULL));
+    const struct recording_call *call = recording.call_named(row->symbol, 0);
+
+    if (wrong != NULL || call == NULL)
+        return wrong;
+    return __builtin_strcmp(call->stream_name, row->per_thread ? "per_thread" : "legacy") == 0
+               ? NULL
+               : problem("NULL meant the stream %s", call->stream_name);
 }
 
 const char *exercise_graph_launch(const struct row *row, void *function)

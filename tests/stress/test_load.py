@@ -2,7 +2,7 @@
 """Many threads under the preload (load.c): the report counts what they did, exactly.
 
 Threads launch on several devices and streams while others load and unload modules, make streams and
-graphs, one forks, and another process changes the mode. CUDAPOLICY_TEST_SCALE, in percent, makes all of it
+graphs, one forks, and another process changes the mode and has the policy read again. CUDAPOLICY_TEST_SCALE, in percent, makes all of it
 shorter, for builds with sanitizers.
 """
 
@@ -90,7 +90,7 @@ def a_child_forked_in_the_middle_has_a_report_of_its_own():
 
 
 @test
-def counts_stay_right_while_the_mode_changes():
+def counts_stay_right_while_mode_and_policy_change():
     control = []
 
     def start(folder):
@@ -104,8 +104,10 @@ def counts_stay_right_while_the_mode_changes():
         changes, _ = control[0].communicate(timeout=60)
     finally:
         control[0].kill()
-    print(f"# {changes.strip()} changes")
-    expect(int(changes) > 0, "the mode was never changed")
+    changes, reloads = (int(number) for number in changes.split())
+    print(f"# {changes} changes, {reloads} reloads")
+    expect(changes > 0, "the mode was never changed")
+    expect(reloads > 0, "the policy was never read again")
     check(result, full={})
 
 

@@ -3,6 +3,7 @@
 #include "test_decide_support.h"
 
 #include "decide/cluster.h"
+#include "decide/live.h"
 
 static struct trial trial;
 static struct fake_function function;
@@ -280,7 +281,7 @@ static void a_node_is_decided_like_a_captured_launch(void **state)
 {
     (void)state;
     start("[kernel gemm]\ncluster_dim = 2\nmem_sync_domain = remote\n");
-    decide_node(&trial.launch, &trial.verdict);
+    decide_node(&trial.launch, &trial.verdict, DECIDE_ARM_NONE);
     assert_int_equal(trial.verdict.kind, REPORT_LAUNCH_NODE);
     assert_null(given(&trial.verdict, 4));
     assert_non_null(given(&trial.verdict, 10));

@@ -270,7 +270,7 @@ static void printed_policy_is_read_as_the_same_policy(void **state)
 
     (void)state;
     random_state = 88172645463325252u;
-    for (unsigned i = 0; i < 20000; i++) {
+    for (unsigned i = 0; i < 30000; i++) {
         struct policy_diagnostics diagnostics = {0};
         char *text = NULL;
         size_t length = 0;

@@ -303,6 +303,26 @@ static void graph_nodes_and_captured_no_exclude_each_other(void **state)
     policy_free(expect_clean_kernel("graph_nodes = no\ncaptured = no"));
 }
 
+static void what_cannot_change_while_a_program_runs_depends_on_no_arm(void **state)
+{
+    (void)state;
+    expect_error("[stream s]\npriority = 1\narm = 1\n", 3, 1,
+                 "arm cannot stand in [stream]: it holds when the program starts or a stream is "
+                 "created, and cannot change with the arm; this needs process arms (cudapolicy ab "
+                 "without --live)");
+    expect_error("[partition p]\nsm_count = 8\narm = 0\n", 3, 1,
+                 "arm cannot stand in [partition]: it holds when the program starts or a stream is "
+                 "created, and cannot change with the arm; this needs process arms (cudapolicy ab "
+                 "without --live)");
+    expect_error("[partition p]\nsm_count = 8\n[kernel k]\nname = x\narm = 0\npartition = p\n", 6,
+                 1,
+                 "a partition together with arm: launches that go to a partition and back within "
+                 "one run would wait for each other; this needs process arms (cudapolicy ab "
+                 "without --live)");
+    policy_free(expect_clean("[kernel k]\nname = x\narm = 0\npriority = 1\n"
+                             "[kernel l]\nname = x\narm = 1..3,5\npriority = 2\n"));
+}
+
 static void default_streams_have_nothing_of_creation(void **state)
 {
     (void)state;
@@ -610,6 +630,7 @@ int main(void)
         cmocka_unit_test(removing_a_cluster_needs_unsafe_cluster),
         cmocka_unit_test(unset_and_keep_exclude_each_other),
         cmocka_unit_test(graph_nodes_and_captured_no_exclude_each_other),
+        cmocka_unit_test(what_cannot_change_while_a_program_runs_depends_on_no_arm),
         cmocka_unit_test(default_streams_have_nothing_of_creation),
         cmocka_unit_test(an_error_brings_no_warnings_of_its_consequences),
         cmocka_unit_test(a_broken_header_is_one_error),

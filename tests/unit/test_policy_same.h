@@ -66,6 +66,7 @@ static inline bool same_selectors(const struct policy_selectors *left,
            same_ranges(&left->grid_blocks, &right->grid_blocks) &&
            same_ranges(&left->block_threads, &right->block_threads) &&
            same_ranges(&left->shared_memory, &right->shared_memory) &&
+           same_ranges(&left->arm, &right->arm) &&
            left->captured == right->captured &&
            same_ranges(&left->created_priority, &right->created_priority) &&
            same_ranges(&left->index, &right->index) && left->flags == right->flags &&

@@ -169,6 +169,15 @@ static void streams_of_a_rule_are_compared_by_name(void **state)
                    "matches and comes first with the same settings");
 }
 
+static void rules_of_one_arm_do_not_shadow_those_of_another(void **state)
+{
+    (void)state;
+    expect_open("kernel", "arm = 0", "arm = 1");
+    expect_open("kernel", "arm = 0", "");
+    expect_shadowed("kernel", "arm = 0..2", "arm = 1");
+    expect_shadowed("kernel", "", "arm = 1");
+}
+
 /* The n-th stream is that of the rule's own kernels: another rule's numbers are others. */
 static void launch_streams_are_not_compared(void **state)
 {
@@ -366,6 +375,7 @@ int main(void)
         cmocka_unit_test(devices_are_compared_within_their_form),
         cmocka_unit_test(words_are_compared),
         cmocka_unit_test(streams_of_a_rule_are_compared_by_name),
+        cmocka_unit_test(rules_of_one_arm_do_not_shadow_those_of_another),
         cmocka_unit_test(launch_streams_are_not_compared),
         cmocka_unit_test(rules_of_other_sections_do_not_shadow),
         cmocka_unit_test(settings_shadow_within_their_group),

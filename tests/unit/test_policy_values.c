@@ -59,6 +59,7 @@ static void each_numeric_selector_has_its_bounds(void **state)
         {"kernel", "grid_blocks", "1", "9223372036854775808", "1 to 9223372036854775807"},
         {"kernel", "block_threads", "1..1024", "1025", "1 to 1024"},
         {"kernel", "shared_memory", "0..4294967295", "4294967296", "0 to 4294967295"},
+        {"kernel", "arm", "0..15", "16", "0 to 15"},
         {"stream", "created_priority", "-2147483648..2147483647", "-2147483649",
          "-2147483648 to 2147483647"},
         {"stream", "index", "0..2147483647", "-1", "0 to 2147483647"},

@@ -19,6 +19,7 @@
 #include "export.h"
 #include "json_output.h"
 #include "library_path.h"
+#include "live.h"
 #include "memory.h"
 #include "option.h"
 #include "output_file.h"
@@ -37,6 +38,7 @@ const struct command command_ab = {
         "the library, nothing changed), or NAME=ARM. The first one is the baseline; it runs\n"
         "twice, to show how much it differs from itself. Beside none, observe runs too: the cost\n"
         "of the library is told apart from the policy's effect.\n\n"
+        "With --live the arms alternate inside each run, by step: cudapolicy ab --live --help.\n\n"
         "Options: the plan\n"
         "      --looks N,N,...      look at the results after so many blocks, and stop when they\n"
         "                           decide; the last number is the end (default: 10,20,40)\n"
@@ -527,9 +529,13 @@ static void release(struct session *session)
 static int ab_main(const struct command *command, int argc, char **argv)
 {
     struct session session = {0};
-    int status = ab_options_parse(command, argc, argv, &session.options);
     bool executed = false;
+    int status;
 
+    if (ab_live_asked(argc, argv)) {
+        return ab_live_main(command, argc, argv);
+    }
+    status = ab_options_parse(command, argc, argv, &session.options);
     if (status == -1) {
         memory_failure_status = COMMAND_RUN_FAILED;
         status = prepare(&session, command);

@@ -502,6 +502,9 @@ CUgraphNode graph_find_clone(CUgraph clone, CUgraphNode original);
 bool graph_has_all(CUgraph graph, const CUgraphNode *nodes, size_t count);
 /* Begins a call about one node of a given kind (-1: any) and judges it. */
 struct call graph_node_call(const char *name, CUgraphNode node, int type);
+/* Begins a call about the counterpart of a graph's node in an executable graph. */
+struct call graph_counterpart_call(const char *name, CUgraphExec executable, CUgraphNode original,
+                                   CUgraphNode *node);
 void call_kernel_node(struct call *call, const struct kernel_node *kernel);
 
 /* Takes grid, arguments and function of a launch; checks them with the attributes that the node

@@ -222,9 +222,8 @@ CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
 
 /* --- changes to single nodes ----------------------------------------------------------------- */
 
-/* Begins a call about the counterpart of a graph's node in an executable graph. */
-static struct call counterpart_call(const char *name, CUgraphExec executable, CUgraphNode original,
-                                    CUgraphNode *node)
+struct call graph_counterpart_call(const char *name, CUgraphExec executable, CUgraphNode original,
+                                   CUgraphNode *node)
 {
     struct call call = executable_call(name, executable);
     call_object(&call, "node", OBJECT_NODE, original);
@@ -244,7 +243,7 @@ static CUresult set_kernel(const char *name, CUgraphExec executable, CUgraphNode
                            const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
     CUgraphNode node;
-    struct call call = counterpart_call(name, executable, original, &node);
+    struct call call = graph_counterpart_call(name, executable, original, &node);
     if (call.result == CUDA_SUCCESS && node->type != CU_GRAPH_NODE_TYPE_KERNEL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)
@@ -285,7 +284,7 @@ CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
                                        unsigned int isEnabled)
 {
     CUgraphNode node;
-    struct call call = counterpart_call(__func__, hGraphExec, hNode, &node);
+    struct call call = graph_counterpart_call(__func__, hGraphExec, hNode, &node);
     call_add(&call, "enabled=%u", isEnabled);
     if (call.result == CUDA_SUCCESS)
         node->disabled = isEnabled == 0;
@@ -296,7 +295,7 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
                                        unsigned int *isEnabled)
 {
     CUgraphNode node;
-    struct call call = counterpart_call(__func__, hGraphExec, hNode, &node);
+    struct call call = graph_counterpart_call(__func__, hGraphExec, hNode, &node);
     if (call.result == CUDA_SUCCESS && isEnabled == NULL)
         call.result = CUDA_ERROR_INVALID_VALUE;
     if (call.result == CUDA_SUCCESS)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_TOOLS_AB_LIVE_H
+#define CUDAPOLICY_TOOLS_AB_LIVE_H
+
+/*
+ * ab --live: arms that alternate inside one running job, by step. What differs from process to
+ * process (the mode a process happens to be in) is then the same for all arms.
+ *
+ * All arms are in one policy: each rule has its arm as a selector and its arm's name before its
+ * own. The library alternates them by a schedule that depends on the seed alone
+ * (src/decide/live.h), and notes when each step began; here the steps of all ranks become times of
+ * slices, and those, over blocks in which every arm has one slice, ratios to the baseline.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "experiment.h"
+#include "statistics.h"
+
+struct results;
+
+struct ab_live_plan {
+    uint64_t seed;
+    uint32_t slice, drop, warm_up; /* steps */
+    const char *step_kernel;       /* name glob; NULL: graph launches */
+    enum ab_across across;
+    double alpha, margin;
+};
+
+/* The policy in which every arm's rules are, as text to be freed; NULL with a message in
+ * error[size] that has file and line where something in it cannot change while a program runs. */
+char *ab_live_policy(const struct ab_experiment *experiment, char *error, size_t size);
+
+/* The value of CUDAPOLICY_LIVE; to be freed. */
+char *ab_live_variable(const struct ab_live_plan *plan, size_t arms);
+
+/* A slice that all ranks made. */
+struct ab_live_slice {
+    uint32_t number;
+    uint32_t arm;
+    double seconds; /* a step */
+};
+
+/* What one run of the command showed. */
+struct ab_live_run {
+    size_t ranks;              /* processes that made steps */
+    int64_t steps, steps_most; /* of the rank with the fewest, and with the most */
+    size_t slice_count;
+    struct ab_live_slice *slices; /* ascending; complete ones only */
+    size_t block_count;
+    double *blocks; /* blocks of all arms: seconds a step, by block, then by arm */
+};
+
+/* From the reports of a run, with their documents. False with the reason in error[size], where no
+ * block is complete. */
+bool ab_live_read(struct ab_live_run *run, const struct results *results,
+                  const struct ab_live_plan *plan, size_t arms, char *error, size_t size);
+void ab_live_run_release(struct ab_live_run *run);
+
+enum ab_live_verdict {
+    AB_LIVE_BETTER,
+    AB_LIVE_WORSE,
+    AB_LIVE_NO_DIFFERENCE,
+    AB_LIVE_NOT_ENOUGH,
+};
+extern const char *const ab_live_verdict_names[];
+
+/* An arm against the baseline; of the baseline itself only the first three. */
+struct ab_live_comparison {
+    size_t blocks;
+    double mean, deviation; /* seconds a step, over slices; NaN */
+    struct ab_nested nested;
+    double margin_low, margin_high; /* at level 1 - 2 alpha; NaN */
+    double p_adjusted;              /* after Holm over the candidates; NaN */
+    enum ab_live_verdict verdict;
+};
+
+/* comparisons[experiment->arm_count]. */
+void ab_live_compare(struct ab_live_comparison *comparisons, const struct ab_experiment *experiment,
+                     const struct ab_live_run *runs, size_t run_count,
+                     const struct ab_live_plan *plan);
+
+/* What the exit status says: 0 shown, 1 the opposite is shown, 2 neither. */
+int ab_live_status(const struct ab_live_comparison *comparisons,
+                   const struct ab_experiment *experiment);
+
+/* live_print.c */
+void ab_live_print(const struct ab_live_comparison *comparisons,
+                   const struct ab_experiment *experiment, const struct ab_live_run *runs,
+                   size_t run_count, const struct ab_live_plan *plan, bool wide, FILE *stream);
+json_t *ab_live_json(const struct ab_live_comparison *comparisons,
+                     const struct ab_experiment *experiment, const struct ab_live_run *runs,
+                     size_t run_count, const struct ab_live_plan *plan);
+
+/* live_option.c: whether --live is among the options. live_command.c: the command then. */
+bool ab_live_asked(int argc, char **argv);
+int ab_live_main(const struct command *command, int argc, char **argv);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CUDAPOLICY_TOOLS_AB_LIVE_OPTION_H
+#define CUDAPOLICY_TOOLS_AB_LIVE_OPTION_H
+
+/* The command line of ab --live. */
+
+#include "live.h"
+
+struct ab_live_options {
+    const struct command *command;
+    struct ab_live_plan plan; /* seed 0: none chosen */
+    int64_t runs;
+    bool no_repeat, show_output, json, wide, quiet, force;
+    double time_limit; /* seconds of a run; 0: none */
+    const char *folder, *library, *export;
+    size_t variable_count, variable_capacity;
+    char **variables; /* NAME=VALUE words of argv; the array is owned */
+    char *const *arms;
+    size_t arm_count;
+    char **argv; /* of the command */
+};
+
+/* -1 when the command is to go on, else the status with which it ends. */
+int ab_live_options_parse(struct ab_live_options *options, const struct command *command, int argc,
+                          char **argv);
+
+/* One more; not copied. */
+void ab_live_options_add_variable(struct ab_live_options *options, char *variable);
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "targets.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "memory.h"
+#include "report/process.h"
+#include "report/view.h"
+
+enum {
+    FOLDER_DEPTH_LIMIT = 16,
+};
+
+static struct target *add(struct targets *targets, long pid)
+{
+    targets->items =
+        memory_grow(targets->items, targets->count, &targets->capacity, sizeof *targets->items);
+    targets->items[targets->count] = (struct target){.pid = pid};
+    return &targets->items[targets->count++];
+}
+
+static bool is_there(const struct targets *targets, long pid)
+{
+    for (size_t i = 0; i < targets->count; i++) {
+        if (targets->items[i].pid == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void targets_release(struct targets *targets)
+{
+    for (size_t i = 0; i < targets->count; i++) {
+        free(targets->items[i].counters);
+        free(targets->items[i].problem);
+    }
+    free(targets->items);
+    *targets = (struct targets){0};
+}
+
+/* ---- The file that a process has mapped --------------------------------------------------------
+ */
+
+/* A line of /proc/PID/maps. */
+struct mapping {
+    unsigned long start, end;
+    uint64_t inode;
+    char *path; /* in the line */
+};
+
+static bool read_mapping(char *line, struct mapping *mapping)
+{
+    int path = 0;
+
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%lx-%lx %*s %*s %*s %" SCNu64 " %n", &mapping->start, &mapping->end,
+               &mapping->inode, &path) < 3 ||
+        path == 0) {
+        return false;
+    }
+    mapping->path = line + path;
+    return true;
+}
+
+static bool is_file(const char *name, uint64_t inode)
+{
+    struct stat status;
+
+    return stat(name, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
+}
+
+/* A name of the mapped file that works for us: as it is, as the process sees it from its own root,
+ * or by the mapping itself where it was removed (for which one has to be root). */
+static char *usable_name(long pid, const struct mapping *mapping)
+{
+    char *name = memory_copy(mapping->path);
+
+    if (is_file(name, mapping->inode)) {
+        return name;
+    }
+    free(name);
+    name = memory_format("/proc/%ld/root%s", pid, mapping->path);
+    if (is_file(name, mapping->inode)) {
+        return name;
+    }
+    free(name);
+    name = memory_format("/proc/%ld/map_files/%lx-%lx", pid, mapping->start, mapping->end);
+    if (is_file(name, mapping->inode)) {
+        return name;
+    }
+    free(name);
+    return NULL;
+}
+
+/* What the mappings of a process say. */
+struct look {
+    bool failed;    /* they cannot be read */
+    bool preloaded; /* our library is there */
+    bool unusable;  /* it has counters, whose file we cannot open */
+    char *counters;
+};
+
+static struct look look_at(long pid)
+{
+    char *name = memory_format("/proc/%ld/maps", pid), *line = NULL;
+    FILE *file = fopen(name, "re");
+    struct look look = {.failed = file == NULL};
+    size_t size = 0;
+
+    free(name);
+    while (file != NULL && look.counters == NULL && getline(&line, &size, file) > 0) {
+        struct mapping mapping;
+
+        if (!read_mapping(line, &mapping)) {
+            continue;
+        }
+        look.preloaded |= strstr(mapping.path, "/libcudapolicy.so") != NULL;
+        if (strstr(mapping.path, ".counters") != NULL) {
+            look.counters = usable_name(pid, &mapping);
+            look.unusable |= look.counters == NULL;
+        }
+    }
+    if (file != NULL) {
+        look.failed = ferror(file) != 0;
+        fclose(file);
+    }
+    free(line);
+    return look;
+}
+
+/* ---- Why a process has none --------------------------------------------------------------------
+ */
+
+/* The value of a variable at the process's start; NULL: not set, or it cannot be read. */
+static char *variable_of(long pid, const char *variable)
+{
+    char *name = memory_format("/proc/%ld/environ", pid), *text = NULL, *value = NULL;
+    FILE *file = fopen(name, "re");
+    const size_t length = strlen(variable);
+    size_t size = 0;
+
+    free(name);
+    while (file != NULL && value == NULL && getdelim(&text, &size, '\0', file) > 0) {
+        if (strncmp(text, variable, length) == 0 && text[length] == '=') {
+            value = memory_copy(text + length + 1);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    free(text);
+    return value;
+}
+
+static char *explain_missing(long pid, const struct look *look)
+{
+    char *mode = variable_of(pid, "CUDAPOLICY_MODE");
+    char *report = variable_of(pid, "CUDAPOLICY_REPORT");
+    const char *problem;
+
+    if (look->failed) {
+        problem = "its counters cannot be looked for: it is another user's process, or protected";
+    } else if (look->unusable) {
+        problem = "its counters' file was removed, or lies where only root can reach it";
+    } else if (!look->preloaded) {
+        problem = "it does not run under a policy: start it by 'cudapolicy run', or with "
+                  "libcudapolicy.so in LD_PRELOAD";
+    } else if (mode != NULL && strcmp(mode, "off") == 0) {
+        problem = "it was started with CUDAPOLICY_MODE=off, and from that nothing leads back: "
+                  "start it in observe or enforce";
+    } else if (report == NULL || report[0] == '\0') {
+        problem = "it has no counters' file, through which it could be reached: start it with "
+                  "CUDAPOLICY_REPORT=FOLDER/%p.json";
+    } else {
+        problem = "it launched no kernel yet, or its policy has errors";
+    }
+    free(mode);
+    free(report);
+    return memory_copy(problem);
+}
+
+/* ---- Processes ---------------------------------------------------------------------------------
+ */
+
+static long parent_of(long pid)
+{
+    char *name = memory_format("/proc/%ld/stat", pid), text[1024] = "";
+    FILE *file = fopen(name, "re");
+    const char *end;
+    long parent = 0;
+
+    free(name);
+    if (file != NULL) {
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    end = strrchr(text, ')'); /* of the name, which may hold anything */
+    if (end == NULL || sscanf(end, ") %*c %ld", &parent) != 1) {
+        return 0;
+    }
+    return parent;
+}
+
+struct pids {
+    size_t count, capacity;
+    long *items;
+};
+
+static struct pids all_pids(void)
+{
+    DIR *folder = opendir("/proc");
+    struct pids pids = {0};
+    struct dirent *entry;
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        char *end;
+        long pid = strtol(entry->d_name, &end, 10);
+
+        if (*end == '\0' && pid > 0) {
+            pids.items = memory_grow(pids.items, pids.count, &pids.capacity, sizeof *pids.items);
+            pids.items[pids.count++] = pid;
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return pids;
+}
+
+static bool is_below(long pid, long ancestor)
+{
+    for (int steps = 0; pid > 1 && steps < 1000; steps++) {
+        pid = parent_of(pid);
+        if (pid == ancestor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_below(struct targets *targets, long ancestor)
+{
+    struct pids pids = all_pids();
+
+    for (size_t i = 0; i < pids.count; i++) {
+        struct look look = {0};
+
+        if (is_below(pids.items[i], ancestor) && !is_there(targets, pids.items[i])) {
+            look = look_at(pids.items[i]);
+        }
+        if (look.counters != NULL) {
+            add(targets, pids.items[i])->counters = look.counters;
+        } else if (look.unusable) {
+            add(targets, pids.items[i])->problem = explain_missing(pids.items[i], &look);
+        }
+    }
+    free(pids.items);
+}
+
+static bool find_process(struct targets *targets, long pid, bool children)
+{
+    struct look look = look_at(pid);
+    size_t before = targets->count;
+
+    if (is_there(targets, pid)) {
+        free(look.counters);
+        return true;
+    }
+    if (look.counters != NULL) {
+        add(targets, pid)->counters = look.counters;
+    }
+    if (look.counters == NULL || children) {
+        add_below(targets, pid);
+    }
+    if (targets->count == before) {
+        add(targets, pid)->problem = explain_missing(pid, &look);
+    }
+    return true;
+}
+
+/* ---- Jobs --------------------------------------------------------------------------------------
+ */
+
+static bool is_of_job(const char *counters, const char *job)
+{
+    struct report_view view;
+    char error[256];
+    bool found = false;
+
+    if (!report_view_file(&view, counters, error, sizeof error)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < view.header.counts.facts && !found; i++) {
+        const struct report_fact_row *row = &view.facts[i];
+
+        found = strcmp(report_view_text(&view, row->section), "job") == 0 &&
+                strcmp(report_view_text(&view, row->key), "id") == 0 &&
+                strcmp(report_view_text(&view, row->value), job) == 0;
+    }
+    report_view_free(&view);
+    return found;
+}
+
+static bool find_job(struct targets *targets, const char *job)
+{
+    struct pids pids = all_pids();
+    bool found = false;
+
+    for (size_t i = 0; i < pids.count; i++) {
+        struct look look = look_at(pids.items[i]);
+
+        if (look.counters != NULL && is_of_job(look.counters, job)) {
+            found = true;
+            if (!is_there(targets, pids.items[i])) {
+                add(targets, pids.items[i])->counters = look.counters;
+                continue;
+            }
+        }
+        free(look.counters);
+    }
+    free(pids.items);
+    return found;
+}
+
+/* ---- Files -------------------------------------------------------------------------------------
+ */
+
+enum file_state {
+    FILE_RUNNING,
+    FILE_ENDED,
+    FILE_WRONG, /* with a message */
+};
+
+static enum file_state state_of(const char *path, long *pid, char *error, size_t size)
+{
+    struct report_view view;
+    bool known, running, ended;
+
+    if (!report_view_file(&view, path, error, size)) {
+        return FILE_WRONG;
+    }
+    running = report_process_running(&view.header.process, &known);
+    ended = view.header.process.end_time != 0 || (known && !running);
+    *pid = running ? (long)view.header.process.pid : 0;
+    report_view_free(&view);
+    return ended ? FILE_ENDED : FILE_RUNNING;
+}
+
+static void find_in_folder(struct targets *targets, const char *path, int depth)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, NULL, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        char *entry = memory_format("%s/%s", path, entries[i]->d_name), error[256];
+        struct stat status;
+        long pid = 0;
+
+        if (entries[i]->d_name[0] == '.' || lstat(entry, &status) != 0) {
+            free(entry);
+            entry = NULL;
+        } else if (S_ISDIR(status.st_mode) && depth < FOLDER_DEPTH_LIMIT) {
+            find_in_folder(targets, entry, depth + 1);
+        } else if (S_ISREG(status.st_mode) && strstr(entries[i]->d_name, ".counters") != NULL &&
+                   state_of(entry, &pid, error, sizeof error) == FILE_RUNNING &&
+                   (pid == 0 || !is_there(targets, pid))) {
+            add(targets, pid)->counters = memory_copy(entry);
+        }
+        free(entry);
+        free(entries[i]);
+    }
+    if (count >= 0) {
+        free(entries);
+    }
+}
+
+static bool find_file(struct targets *targets, const char *path)
+{
+    char error[512];
+    long pid = 0;
+
+    switch (state_of(path, &pid, error, sizeof error)) {
+    case FILE_RUNNING:
+        add(targets, pid)->counters = memory_copy(path);
+        return true;
+    case FILE_ENDED:
+        command_error("%s: its process is no longer running", path);
+        return false;
+    case FILE_WRONG:
+        break;
+    }
+    command_error("%s", error);
+    return false;
+}
+
+static bool find_path(struct targets *targets, const char *path)
+{
+    struct stat status;
+    size_t before = targets->count;
+
+    if (stat(path, &status) != 0) {
+        command_error("cannot read '%s': %s", path, strerror(errno));
+        return false;
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return find_file(targets, path);
+    }
+    find_in_folder(targets, path, 0);
+    if (targets->count > before) {
+        return true;
+    }
+    command_error("%s: no counters of a running process in this folder", path);
+    return false;
+}
+
+/* ---- All ---------------------------------------------------------------------------------------
+ */
+
+static bool is_process(const char *text, long *pid)
+{
+    char *end, *name;
+    bool there;
+
+    errno = 0;
+    *pid = strtol(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || *pid <= 0) {
+        return false;
+    }
+    name = memory_format("/proc/%ld", *pid);
+    there = access(name, F_OK) == 0;
+    free(name);
+    return there;
+}
+
+bool targets_find(struct targets *targets, const char *text, bool children)
+{
+    const bool is_pid = strncmp(text, "pid:", 4) == 0, is_job = strncmp(text, "job:", 4) == 0;
+    struct stat status;
+    long pid;
+
+    if (!is_job && is_process(is_pid ? text + 4 : text, &pid)) {
+        return find_process(targets, pid, children);
+    }
+    if (is_pid) {
+        command_error("there is no process %s", text + 4);
+        return false;
+    }
+    if (!is_job && (strchr(text, '/') != NULL || stat(text, &status) == 0)) {
+        return find_path(targets, text);
+    }
+    if (find_job(targets, is_job ? text + 4 : text)) {
+        return true;
+    }
+    command_error(is_job ? "%s: no process of that job here, or none that may be looked at"
+                         : "%s: neither a process nor a file, nor the job of a process here that "
+                           "may be looked at",
+                  is_job ? text + 4 : text);
+    return false;
+}
