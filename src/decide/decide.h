@@ -97,7 +97,8 @@ static inline const struct decide_prepared *decide_prepared_for(CUfunction funct
     where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
     /* The handle once more: the place may have become another function's in between. */
     if (__atomic_load_n(&entry->handle, __ATOMIC_ACQUIRE) != handle ||
-        __atomic_load_n(&report_control_now()->whole, __ATOMIC_RELAXED) != report_control_expected)
+        __atomic_load_n(&report_control_now()->whole, __ATOMIC_RELAXED) !=
+            report_control_expected_now())
         return NULL;
     prepared = __atomic_load_n(where, __ATOMIC_ACQUIRE);
     return prepared != NULL && prepared->count != 0 ? prepared : NULL;

@@ -302,7 +302,7 @@ void decide_launch(const struct decide_launch *launch, struct decide_verdict *ve
     const struct decide_function *entry =
         handle_map_guess(&decide_functions, (uintptr_t)launch->function);
     verdict->internal.remember = false;
-    if (__builtin_expect(!entry || control != report_control_expected ||
+    if (__builtin_expect(!entry || control != report_control_expected_now() ||
                              (uint8_t)control != POLICY_MODE_ENFORCE ||
                              decide_recipe_condition(launch, false) != 0,
                          0)) {
