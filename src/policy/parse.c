@@ -105,10 +105,9 @@ static bool key_is_a_word(const struct policy_line *line, struct policy_diagnost
 static void normalise(struct policy_parser *parser)
 {
     const struct policy_line *line = &parser->line;
-    bool live = parser->state == POLICY_PARSER_IN_POLICY ||
-                parser->state == POLICY_PARSER_IN_RULE ||
-                parser->state == POLICY_PARSER_IN_PARTITION ||
-                parser->state == POLICY_PARSER_IN_TUNE;
+    bool live =
+        parser->state == POLICY_PARSER_IN_POLICY || parser->state == POLICY_PARSER_IN_RULE ||
+        parser->state == POLICY_PARSER_IN_PARTITION || parser->state == POLICY_PARSER_IN_TUNE;
 
     parser->normalised_length = 0;
     parser->normalised_given = 0;

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import signal
+import sys
 
+sys.path.insert(0, os.path.join(os.environ["CUDAPOLICY_TEST_SOURCE"], "tests", "command"))
 import support
 from support import LIBRARY
 
@@ -73,7 +75,10 @@ class Experiment(support.Case):
 
 
 class Answer(Experiment):
-    """The exit status is what the runs show."""
+    """The exit status is what the runs show. With the seed, order and values are always the same."""
+
+    def ab(self, *options, **arguments):
+        return super().ab("--seed", "7", *options, **arguments)
 
     def test_a_better_arm_is_found(self):
         self.script('case $arm in p) echo time 1.0$((calls % 7));; *) echo time 2.0$((calls % 9));; esac')
@@ -88,7 +93,9 @@ class Answer(Experiment):
 
     def test_an_arm_that_changes_nothing_is_not_better(self):
         self.script('echo time 2.000$((calls % 9))')
-        self.assertIn(self.ab().returncode, (1, 2))
+        result = self.ab()
+        self.assertIn(result.returncode, (1, 2), result)
+        os.unlink(self.path("calls"))
         result = self.ab("--claim", "no-difference")
         self.assertEqual(result.returncode, 0, result)
 
@@ -260,6 +267,13 @@ class Environment(Experiment):
         self.few()
         self.assertEqual(os.path.getsize(self.path("input")), 0)
 
+    def test_the_time_of_a_step_is_read_while_a_run_goes_on(self):
+        self.script('"$PROGRAM" launch setup 10 4 launch step 300000 4')
+        self.few("--warm-up", "0", "--step-kernel", "st*p", arms=["observe", "p.ini"], metric=[])
+        for run in self.runs():
+            self.assertGreater(run["values"]["step"]["value"], 0)
+            self.assertLess(run["values"]["step"]["value"], run["seconds"] / 1000)
+
     def test_ranks_that_a_launcher_starts_are_collected(self):
         self.script('for rank in 0 1 2; do', '  RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=3 "$PROGRAM" '
                     'launch kernel 5 4 & done', "wait", "echo time 1")
@@ -423,10 +437,12 @@ class Interruption(Experiment):
         self.assertRegex(result.stderr, r"--resume \S+ goes on with this experiment")
 
     def test_the_second_signal_kills_at_once(self):
-        self.script("[ $calls = 6 ] && {", "trap 'kill -INT $PPID' TERM", "kill -INT $PPID",
-                    "while :; do sleep 1000 & wait $!; done", "}", "echo time 1")
+        # After the first one it had five seconds.
+        self.script("[ $calls = 6 ] && {", "trap 'kill -INT $PPID; sleep 3; touch survived' TERM",
+                    "kill -INT $PPID", "while :; do sleep 1000 & wait $!; done", "}", "echo time 1")
         self.few(blocks=3)
         self.assertEqual(len(self.runs()), 5)
+        self.assertFalse(os.path.exists(self.path("survived")))
 
     def test_resume_makes_the_runs_of_an_uninterrupted_experiment(self):
         self.script("echo time 1")

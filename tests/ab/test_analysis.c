@@ -339,9 +339,9 @@ static void what_was_not_made_does_not_count(void **state)
 
     (void)state;
     begin(&bench, 1, 1);
-    run = add_run(&bench, 0, 0, 1);
+    run = add_run(&bench, 11, 0, 1);
     run->warm_up = true;
-    run = add_run(&bench, 0, 1, 1000);
+    run = add_run(&bench, 11, 1, 1000);
     run->warm_up = true;
     /* interrupted, and made again */
     run = add_run(&bench, 0, 1, 1000);

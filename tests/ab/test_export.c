@@ -19,6 +19,7 @@
 #include "example.h"
 #include "export.h"
 #include "html_axis.h"
+#include "html_text.h"
 #include "memory.h"
 #include "print.h"
 #include "wording.h"
@@ -219,7 +220,7 @@ static void the_winner_stands_before_the_others(void **state)
     assert_contains(answer, "; slow: worse (ratio 1.1");
     assert_contains(answer, "; same: no difference over 3 % (ratio ");
     assert_contains(answer, "; few: not enough runs (ratio ");
-    assert_contains(answer, "; broken: broken (ratio ");
+    assert_contains(answer, "; broken: broken (7 of 20 runs failed)");
     free(answer);
 }
 
@@ -638,6 +639,24 @@ static void the_page_escapes_what_is_not_its_own(void **state)
     free(text);
 }
 
+static void a_long_message_is_cut_between_two_characters(void **state)
+{
+    static const char *const expected[] = {
+        "a\u20acb\nc", "a\u20acb\n...", "a\u20acb...", "a\u20ac...", "a...", "a...", "a...", "..."};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char *text;
+        size_t size;
+        FILE *stream = open_memstream(&text, &size);
+
+        html_message(stream, "a\u20acb\nc", 7 - i);
+        fclose(stream);
+        assert_string_equal(text, expected[i]);
+        free(text);
+    }
+}
+
 static void a_page_of_a_thousand_runs_is_small(void **state)
 {
     struct example example;
@@ -718,6 +737,7 @@ int main(void)
         WITH_EXAMPLE(csv_has_a_row_a_run_with_as_many_fields_each),
         WITH_EXAMPLE(markdown_has_tables_and_no_markup_of_others),
         WITH_EXAMPLE(the_page_escapes_what_is_not_its_own),
+        cmocka_unit_test(a_long_message_is_cut_between_two_characters),
         cmocka_unit_test(a_page_of_a_thousand_runs_is_small),
         cmocka_unit_test(an_axis_holds_all_and_has_ticks),
         cmocka_unit_test(one_value_far_out_does_not_flatten_the_others),

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,15 +79,22 @@ static void prepare_gpus(struct nvml_double *nvml)
     }
 }
 
+/* What a process of a test does; it does not outlive the test, should that fail. */
+static _Noreturn void wait_to_be_killed(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        pause();
+    }
+}
+
 /* A process in a group of its own, which waits until it is killed. */
 static pid_t start_process(pid_t group)
 {
     pid_t pid = fork();
 
     if (pid == 0) {
-        for (;;) {
-            pause();
-        }
+        wait_to_be_killed();
     }
     assert_true(pid > 0);
     assert_int_equal(setpgid(pid, group), 0);
@@ -371,11 +379,13 @@ static void processes_of_the_run_are_not_other(void **state)
 {
     struct fixture *fixture = *state;
     pid_t member = start_process(fixture->group);
+    unsigned flags;
 
     open_gpus(fixture);
-    assert_int_equal(flags_with_pid(fixture, fixture->group), 0);
-    assert_int_equal(flags_with_pid(fixture, member), 0);
+    flags = flags_with_pid(fixture, member);
     end_process(member);
+    assert_int_equal(flags, 0);
+    assert_int_equal(flags_with_pid(fixture, fixture->group), 0);
 }
 
 /* torchrun starts each of its ranks in a session of its own. */
@@ -384,6 +394,7 @@ static void a_descendant_in_another_group_is_not_other(void **state)
     struct fixture *fixture = *state;
     int channel[2];
     pid_t leader, descendant;
+    unsigned flags;
 
     assert_int_equal(pipe(channel), 0);
     leader = fork();
@@ -399,9 +410,7 @@ static void a_descendant_in_another_group_is_not_other(void **state)
                 _exit(1);
             }
         }
-        for (;;) {
-            pause();
-        }
+        wait_to_be_killed();
     }
     assert_int_equal(read(channel[0], &descendant, sizeof descendant), sizeof descendant);
     fixture->nvml->gpus[0].pid_count = 1;
@@ -409,10 +418,11 @@ static void a_descendant_in_another_group_is_not_other(void **state)
     end_process(fixture->group);
     fixture->group = leader;
     open_gpus(fixture);
-    assert_int_equal(one_sample(fixture).flags, 0);
+    flags = one_sample(fixture).flags;
     kill(descendant, SIGKILL);
     close(channel[0]);
     close(channel[1]);
+    assert_int_equal(flags, 0);
 }
 
 static void a_process_of_somebody_else_is_flagged(void **state)
@@ -427,12 +437,13 @@ static void a_process_of_somebody_else_is_flagged(void **state)
 static void ids_that_say_nothing_here_are_nobody_s(void **state)
 {
     struct fixture *fixture = *state;
-    pid_t ended = start_process(0);
+    pid_t ended;
 
     open_gpus(fixture);
     assert_int_equal(flags_with_pid(fixture, 0), 0);
     assert_int_equal(flags_with_pid(fixture, INT32_MAX), 0);
     assert_int_equal(flags_with_pid(fixture, -1), 0);
+    ended = start_process(0);
     kill(ended, SIGKILL);
     waitid(P_PID, (id_t)ended, NULL, WEXITED | WNOWAIT); /* ended, and not yet waited for */
     assert_int_equal(flags_with_pid(fixture, ended), 0);

@@ -144,6 +144,9 @@ class Page(support.Case):
         titles = self.window.evaluate(
             "[...document.querySelectorAll('#runs .cross title')].map(e => e.textContent)")
         self.assertTrue(any("check failed: the check said: <b>loss is nan</b>" in text for text in titles))
+        messages = self.window.evaluate("[...document.querySelectorAll('.lines')].map(e => e.innerText)")
+        self.assertEqual(len(messages), 8)
+        self.assertIn('the check said: <b>loss is nan</b>, "expected" 0.5\n=> bad', messages)
 
     def test_every_arm_is_named_in_the_table_and_in_each_plot(self):
         self.window.open(self.make())

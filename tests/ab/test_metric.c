@@ -346,6 +346,24 @@ static void warm_up_is_found_in_few_values(void **state)
     assert_int_equal(ab_warm_up_find(same, 0), 0);
 }
 
+static void of_stationary_values_most_are_kept(void **state)
+{
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
+    double values[200];
+    size_t cut = 0;
+
+    (void)state;
+    gsl_rng_set(random, 3);
+    for (size_t run = 0; run < 200; run++) {
+        for (size_t i = 0; i < 200; i++) {
+            values[i] = gsl_ran_gaussian(random, 1);
+        }
+        cut += ab_warm_up_find(values, 200);
+    }
+    assert_in_range(cut, 0, 200 * 200 / 50);
+    gsl_rng_free(random);
+}
+
 static void warm_up_is_never_more_than_half(void **state)
 {
     double values[200];
@@ -405,6 +423,7 @@ int main(void)
         in_its_folder(autocorrelation_is_that_of_the_values_that_count),
         cmocka_unit_test(warm_up_is_found_where_values_settle),
         cmocka_unit_test(warm_up_is_found_in_few_values),
+        cmocka_unit_test(of_stationary_values_most_are_kept),
         cmocka_unit_test(warm_up_is_never_more_than_half),
         in_its_folder(a_warm_up_that_was_found_is_told),
         in_its_folder(wall_time_is_the_time_of_the_run),

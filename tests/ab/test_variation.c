@@ -349,9 +349,22 @@ static void names_of_arms_are_short_and_differ(void **state)
                      "aaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
                      false, 64, error));
     assert_int_equal(space.candidate_count, 4);
-    assert_string_equal(space.candidates[1].arm, "k.name-a-");
+    assert_string_equal(space.candidates[1].arm, "candidate-1");
     assert_string_equal(space.candidates[2].arm, "candidate-2");
     assert_string_equal(space.candidates[3].arm, "candidate-3");
+    space_release(&space);
+    assert_true(make(&space,
+                     HEAD "[kernel k]\nname = x\npriority = 0\n[tune]\nvary = k.name = a*, a?\n",
+                     false, 64, error));
+    assert_string_equal(space.candidates[1].arm, "k.name-a-");
+    assert_string_equal(space.candidates[2].arm, "candidate-2");
+    space_release(&space);
+    assert_true(make(&space,
+                     HEAD "[kernel k]\nname = x\npriority = 0\n[tune]\n"
+                          "vary = k.mem_sync_domain = default, remote\nvary = k.priority = 1, 2\n",
+                     false, 64, error));
+    assert_string_equal(space.candidates[1].arm, "default+1");
+    assert_string_equal(space.candidates[4].arm, "remote+2");
     space_release(&space);
 }
 

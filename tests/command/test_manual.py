@@ -9,7 +9,7 @@ import subprocess
 import support
 
 PAGE = os.environ["CUDAPOLICY_TEST_MANUAL"]
-COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab")
+COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "tune")
 
 
 class Manual(support.Case):

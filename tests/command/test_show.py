@@ -67,7 +67,8 @@ class Lists(support.Case):
             self.assertIn(f"\n{text}" if text != "[policy]" else text, result.stdout)
         path = os.path.join(support.SOURCE, "src", "policy", "vocabulary.def")
         with open(path, encoding="utf-8") as file:
-            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|SELECTOR|SETTING_ENTRY|MODIFIER)'
+            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|TUNE_KEY|SELECTOR|SETTING_ENTRY|'
+                              r'MODIFIER)'
                               r'\(\w+, "(\w+)"',
                               file.read(), re.MULTILINE)
         self.assertGreater(len(keys), 20)

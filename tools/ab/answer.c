@@ -175,16 +175,21 @@ static char *clause(const struct ab_experiment *experiment, const struct ab_anal
     return not_enough(experiment, comparison);
 }
 
-/* "b: worse (ratio 1.20)" */
+/* "b: worse (ratio 1.20)", "c: broken (2 of 20 runs failed)" */
 static void append_short(char **text, const struct ab_experiment *experiment,
-                         const struct ab_comparison *comparison)
+                         const struct ab_analysis *analysis, const struct ab_comparison *comparison)
 {
-    char *verdict = ab_verdict_words(experiment, comparison);
+    const struct ab_arm_summary *arm = &analysis->arms[comparison->arm];
     int decimals = ab_ratio_decimals(comparison->ratio, comparison->low, comparison->high, 3);
+    char *verdict = ab_verdict_words(experiment, comparison);
     struct ab_text ratio;
 
-    ab_append(text, "%s: %s (ratio %s)", experiment->arms[comparison->arm].name, verdict,
-              ab_ratio(&ratio, comparison->ratio, decimals));
+    ab_append(text, "%s: %s", experiment->arms[comparison->arm].name, verdict);
+    if (comparison->verdict == AB_VERDICT_BROKEN) {
+        ab_append(text, " (%zu of %zu runs failed)", ab_failed(arm), arm->runs);
+    } else if (isfinite(comparison->ratio)) {
+        ab_append(text, " (ratio %s)", ab_ratio(&ratio, comparison->ratio, decimals));
+    }
     free(verdict);
 }
 
@@ -229,7 +234,7 @@ static char *of_several(const struct ab_experiment *experiment, const struct ab_
                 ab_append(&text, "%s", words);
                 free(words);
             } else {
-                append_short(&text, experiment, comparison);
+                append_short(&text, experiment, analysis, comparison);
             }
         }
     }

@@ -24,6 +24,7 @@ static const char *const warning_names[] = {
     [AB_WARNING_FAILURES] = "failures",
     [AB_WARNING_FLAGGED_MATTERS] = "flagged blocks matter",
     [AB_WARNING_COST] = "cost of the preload",
+    [AB_WARNING_NOT_COMPARABLE] = "not comparable",
 };
 
 static const char *const result_names[] = {

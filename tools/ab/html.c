@@ -20,6 +20,7 @@
 
 enum {
     HTML_FAILURES_SHOWN = 100, /* of the runs that failed */
+    HTML_MESSAGE_SHOWN = 2000, /* of what each of them said */
 };
 
 static void element(FILE *stream, const char *begin, const char *text, const char *end)
@@ -295,8 +296,9 @@ static void write_failures(const struct ab_experiment *experiment, FILE *stream)
         cell(stream, columns[1], NULL, number);
         cell(stream, columns[2], NULL, block);
         cell(stream, columns[3], NULL, ab_outcome_words[run->outcome]);
-        cell(stream, columns[4], "long", run->message == NULL ? "" : run->message);
-        fputs("</tr>\n", stream);
+        fputs("<td role=\"cell\" data-label=\"message\" class=\"long lines\">", stream);
+        html_message(stream, run->message == NULL ? "" : run->message, HTML_MESSAGE_SHOWN);
+        fputs("</td></tr>\n", stream);
         free(number);
         free(block);
     }

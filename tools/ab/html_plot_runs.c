@@ -18,6 +18,10 @@ enum {
     RUNS_HEIGHT = 348,
 };
 
+enum {
+    RUNS_MESSAGE_SHOWN = 200, /* of a failed run, on its mark: the table has more */
+};
+
 struct runs_plot {
     const struct ab_experiment *experiment;
     struct ab_scale scale;
@@ -115,9 +119,12 @@ static void draw_run(struct runs_plot *plot, size_t index)
         html_text(plot->stream, ab_quantity(&text, &plot->scale, value));
         plot->outside += !html_axis_holds(&plot->values, value * plot->scale.factor);
     } else {
-        html_format(plot->stream, "%s%s%s",
-                    run->outcome == AB_OK ? "no value" : ab_outcome_words[run->outcome],
-                    run->message == NULL ? "" : ": ", run->message == NULL ? "" : run->message);
+        html_text(plot->stream,
+                  run->outcome == AB_OK ? "no value" : ab_outcome_words[run->outcome]);
+        if (run->message != NULL) {
+            html_text(plot->stream, ": ");
+            html_message(plot->stream, run->message, RUNS_MESSAGE_SHOWN);
+        }
     }
     if (flags[0] != '\0') {
         html_format(plot->stream, "; %s", flags);

@@ -2,7 +2,9 @@
 #include "html_text.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 #include "printable.h"
@@ -31,6 +33,24 @@ void html_text(FILE *stream, const char *text)
         default:
             fputc(*byte, stream);
         }
+    }
+    free(copy);
+}
+
+void html_message(FILE *stream, const char *text, size_t most)
+{
+    bool cut = strlen(text) > most;
+    char *copy = memory_format("%.*s", (int)most, text), *rest = copy, *line;
+
+    /* No half character at the end: it would not be printable. */
+    if (cut) {
+        while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) {
+            copy[--most] = '\0';
+        }
+    }
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        html_text(stream, line);
+        fputs(rest != NULL ? "\n" : cut ? "..." : "", stream);
     }
     free(copy);
 }

@@ -34,7 +34,7 @@ static char *ratio_and_interval(const struct ab_comparison *comparison)
     struct ab_text ratio, interval, level;
 
     if (!isfinite(comparison->ratio)) {
-        return memory_copy("no ratio: no block in which both have a value");
+        return memory_copy("no ratio, as in no block both have a value");
     }
     if (!isfinite(comparison->low) || !isfinite(comparison->high)) {
         return memory_format("ratio %s in %zu block%s, too few for an interval",

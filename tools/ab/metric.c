@@ -23,6 +23,7 @@ enum {
     /* MSER-5: batches of five values, where there are enough of them. */
     BATCH = 5,
     BATCHES_LEAST = 10,
+    MARGINAL_TOLERANCE = 10, /* percent */
     /* A step time needs so many readings between which the count rose. */
     STEP_CHANGES = 3,
 };
@@ -237,25 +238,34 @@ static double *batch_means(const double *values, size_t batches, size_t size)
     return means;
 }
 
-/* How many of the first values are best left out: where the marginal standard error of the rest's
- * mean, sum of squares / n^2, is least. White (1997). From the end, so that each step adds one. */
+/*
+ * How many of the first values are best left out, at most so many: where the marginal standard
+ * error of the rest's mean, sum of squares / n^2, is least (White 1997), or little more, with fewer
+ * left out: of values that are stationary from the start, the least one lies anywhere.
+ */
 static size_t least_marginal_error(const double *values, size_t count, size_t most)
 {
-    double mean = 0, squares = 0, least = INFINITY;
+    double *marginal = memory_allocate(count, sizeof *marginal);
+    double mean = 0, squares = 0, least = INFINITY, enough;
     size_t best = 0;
 
+    /* From the end, so that each step adds one. */
     for (size_t first = count; first-- > 0;) {
-        double number = (double)(count - first), difference = values[first] - mean, marginal;
+        double number = (double)(count - first), difference = values[first] - mean;
 
         mean += difference / number;
         squares += difference * (values[first] - mean);
-        marginal = squares / (number * number);
-        /* Rounding alone is no reason to cut. */
-        if (first <= most && marginal <= least * (1 + 1e-9)) {
-            least = marginal;
-            best = first;
+        marginal[first] = squares / (number * number);
+        if (first <= most && marginal[first] < least) {
+            least = marginal[first];
         }
     }
+    /* Rounding alone is no reason to leave anything out. */
+    enough = least * (1 + MARGINAL_TOLERANCE / 100.0) + mean * mean * 1e-28;
+    while (marginal[best] > enough) {
+        best++;
+    }
+    free(marginal);
     return best;
 }
 
@@ -375,19 +385,43 @@ static bool summarise(const struct ab_metric *metric, const struct ab_values *va
 
 /* ---- Steps ---------------------------------------------------------------------------------- */
 
+/* Seconds a step: all time by all steps, so that it does not matter how readings and steps fell
+ * together. */
+static double step_time(const struct ab_step_sample *first, const struct ab_step_sample *last)
+{
+    return (double)(last->time - first->time) / 1e9 / (double)(last->count - first->count);
+}
+
+/*
+ * As ab_warm_up_find, with batches of readings: the time of all their steps by their number. A
+ * reading or two of short steps says little: now there were two steps in it, now three.
+ */
+static size_t steps_warm_up(const struct ab_step_process *process)
+{
+    size_t count = process->sample_count - 1;
+    size_t size = count >= (size_t)BATCH * BATCHES_LEAST ? BATCH : 1;
+    size_t batches = count / size, cut;
+    double *means;
+
+    if (count < WARM_UP_LEAST) {
+        return 0;
+    }
+    means = memory_allocate(batches, sizeof *means);
+    for (size_t i = 0; i < batches; i++) {
+        means[i] = step_time(&process->samples[i * size], &process->samples[(i + 1) * size]);
+    }
+    cut = least_marginal_error(means, batches, batches / 2) * size;
+    free(means);
+    return cut;
+}
+
 /* The sample from which on steps count. */
 static size_t steps_begin(const struct ab_metric *metric, const struct ab_step_process *process)
 {
-    size_t begin = 0, count;
-    int64_t *weights;
-    double *values;
+    size_t begin = 0;
 
     if (metric->skip < 0) {
-        values = ab_steps_values(process, &count, &weights);
-        begin = ab_warm_up_find(values, count);
-        free(values);
-        free(weights);
-        return begin;
+        return steps_warm_up(process);
     }
     while (begin < process->sample_count && process->samples[begin].count < metric->skip) {
         begin++;
@@ -405,16 +439,6 @@ static double steps_correlation(const struct ab_step_process *process, size_t be
     free(values);
     free(weights);
     return correlation;
-}
-
-/* Seconds a step: of all steps that count, so that it does not matter how readings and steps fell
- * together. */
-static double step_time(const struct ab_step_process *process, size_t begin)
-{
-    const struct ab_step_sample *first = &process->samples[begin];
-    const struct ab_step_sample *last = &process->samples[process->sample_count - 1];
-
-    return (double)(last->time - first->time) / 1e9 / (double)(last->count - first->count);
 }
 
 static void say_no_steps(const struct ab_metric *metric, const struct ab_steps *steps, char *error,
@@ -476,7 +500,8 @@ static bool read_steps(const struct ab_metric *metric, const struct ab_steps *st
                                      error, size);
             break;
         }
-        ranks[count++] = step_time(process, begin);
+        ranks[count++] =
+            step_time(&process->samples[begin], &process->samples[process->sample_count - 1]);
         mean_add(&correlation, steps_correlation(process, begin));
         value->warm_up += process->samples[begin].count;
         value->count +=

@@ -57,8 +57,8 @@ bool ab_metric_read(const struct ab_metric *metric, const struct ab_run_files *f
                     struct ab_run_value *value, char *error, size_t size);
 
 /* How many of the first values are warm-up: the shortest head without which the rest looks
- * stationary (MSER-5; with fewer than 50 values single ones instead of batches of five); at most
- * half, and none of fewer than 10. */
+ * stationary (MSER-5, and the shortest that is within 10 % of the best; with fewer than 50 values
+ * single ones instead of batches of five); at most half, and none of fewer than 10. */
 size_t ab_warm_up_find(const double *values, size_t count);
 
 /* The last lines of a file, at most so many, without empty ones, each shortened and printable, a

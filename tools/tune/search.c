@@ -421,6 +421,16 @@ const struct ab_comparison *search_confirmation(const struct search_result *resu
     return result->confirmed ? ab_analysis_comparison(&result->confirmation_analysis, 1, 0) : NULL;
 }
 
+const char *const search_changed_nothing_text =
+    "in no run did any of its rules change anything; the difference has another cause";
+
+bool search_changed_nothing(const struct search_result *result)
+{
+    return result->confirmed && result->confirmation_analysis.arms != NULL &&
+           result->confirmation.arm_count > 1 &&
+           result->confirmation_analysis.arms[1].rules_never_applied;
+}
+
 void search_release(struct search_result *result)
 {
     ab_analysis_release(&result->search_analysis);

@@ -83,6 +83,11 @@ void search_run(const struct search *search, struct search_result *result);
 /* The best candidate's figures of the confirmation; NULL: there are none. */
 const struct ab_comparison *search_confirmation(const struct search_result *result);
 
+/* Whether in no run of the confirmation a rule of the best candidate changed anything; and what is
+ * to be said then. */
+bool search_changed_nothing(const struct search_result *result);
+extern const char *const search_changed_nothing_text;
+
 /* How many times as good as the baseline a ratio of this metric is: 2 is twice as fast, or twice as
  * much where more is better. */
 double search_gain(const struct ab_metric *metric, double ratio);

@@ -12,7 +12,15 @@
 #include "variation.h"
 
 enum {
-    ARM_LENGTH_LIMIT = 36, /* it stands in tables, and names folders */
+    ARM_LENGTH_LIMIT = 28, /* it stands in tables, and names folders */
+};
+
+/* How much of a choice a name has. */
+enum detail {
+    DETAIL_ALL,
+    DETAIL_KEY, /* without the section */
+    DETAIL_VALUE,
+    DETAIL_COUNT,
 };
 
 /* The space while it is made. */
@@ -25,6 +33,7 @@ struct maker {
     size_t count;
     char **forms; /* of the candidates, in the canonical form: what each of them says */
     size_t form_capacity;
+    enum detail detail; /* of the arms' names; DETAIL_COUNT: they are numbered */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -45,14 +54,6 @@ static bool is_shared(const struct policy *base, const char *name, const char *k
     }
     return found > 1;
 }
-
-/* How much of a choice a name has. */
-enum detail {
-    DETAIL_ALL,
-    DETAIL_KEY, /* without the section */
-    DETAIL_VALUE,
-    DETAIL_COUNT,
-};
 
 static char *name_of(const struct maker *maker, const struct variation_choice *choices,
                      size_t count, enum detail detail)
@@ -115,25 +116,72 @@ static char *spell_arm(const char *name)
     return arm;
 }
 
-/* As much of the choices as makes a short name; a number where another arm has that. */
+/* A number where another arm has the name. */
 static char *arm_of(const struct maker *maker, const struct variation_choice *choices, size_t count)
 {
-    for (int detail = DETAIL_ALL; detail < DETAIL_COUNT; detail++) {
-        char *name =
-            count > 0 ? name_of(maker, choices, count, (enum detail)detail) : memory_copy("base");
-        char *arm = spell_arm(name);
-        bool is_short = strlen(arm) <= ARM_LENGTH_LIMIT;
+    char *name, *arm = NULL;
 
+    if (count == 0) {
+        return memory_copy("base");
+    }
+    if (maker->detail < DETAIL_COUNT) {
+        name = name_of(maker, choices, count, maker->detail);
+        arm = spell_arm(name);
         free(name);
-        if (is_short && !is_reserved(arm) && !is_arm(maker->space, arm)) {
+        if (!is_reserved(arm) && !is_arm(maker->space, arm)) {
             return arm;
         }
         free(arm);
-        if (is_short) {
+    }
+    return memory_format("candidate-%zu", maker->space->candidate_count);
+}
+
+static struct variation_choice choice_of(const struct policy_variation *variation, size_t value)
+{
+    return (struct variation_choice){.section = variation->section,
+                                     .name = variation->name,
+                                     .key = variation->key,
+                                     .value = variation->values[value]};
+}
+
+/* Length of the longest name that a value of this variation makes. */
+static size_t longest_name(const struct maker *maker, const struct policy_variation *variation,
+                           enum detail detail)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < variation->value_count; i++) {
+        const struct variation_choice choice = choice_of(variation, i);
+        char *name = name_of(maker, &choice, 1, detail);
+
+        longest = strlen(name) > longest ? strlen(name) : longest;
+        free(name);
+    }
+    return longest;
+}
+
+/* As much as leaves all names short: those of one space are to look alike. */
+static enum detail detail_of(const struct maker *maker, bool each)
+{
+    int detail = DETAIL_ALL;
+
+    for (; detail < DETAIL_COUNT; detail++) {
+        size_t total = 0;
+
+        for (size_t i = 0; i < maker->count; i++) {
+            size_t length = longest_name(maker, &maker->variations[i], (enum detail)detail);
+
+            if (!each) {
+                total += length + (i > 0 ? 1 : 0);
+            } else if (length > total) {
+                total = length;
+            }
+        }
+        if (total <= ARM_LENGTH_LIMIT) {
             break;
         }
     }
-    return memory_format("candidate-%zu", maker->space->candidate_count);
+    return (enum detail)detail;
 }
 
 /* ---- candidates ----------------------------------------------------------------------------- */
@@ -217,14 +265,6 @@ static void add(struct maker *maker, const struct variation_choice *choices, siz
          form);
 }
 
-static struct variation_choice choice_of(const struct policy_variation *variation, size_t value)
-{
-    return (struct variation_choice){.section = variation->section,
-                                     .name = variation->name,
-                                     .key = variation->key,
-                                     .value = variation->values[value]};
-}
-
 static void add_each(struct maker *maker)
 {
     for (size_t i = 0; i < maker->count; i++) {
@@ -303,6 +343,7 @@ bool space_make(struct space *space, const char *text, size_t length, const stru
     if (!few_enough(&maker, each, limit, error, size)) {
         return false;
     }
+    maker.detail = detail_of(&maker, each);
     add(&maker, NULL, 0);
     if (each) {
         add_each(&maker);

@@ -149,7 +149,7 @@ static void print_shrinkage(const struct search *search, const struct search_res
     const struct ab_comparison *comparison = search_confirmation(result);
     char *searched = score_figures(score), *confirmed = confirmed_figures(result);
 
-    fprintf(stream, "  search:       %s (best of %zu: such a figure is too good)\n", searched,
+    fprintf(stream, "  search:       %s (best of %zu, so it is probably too good)\n", searched,
             tried_count(search));
     fprintf(stream, "  confirmation: %s (new runs, seed %" PRIu64 ")\n", confirmed,
             result->confirmation_seed);
@@ -251,6 +251,9 @@ void tune_print_result(const struct search *search, const struct search_result *
     }
     if (result->confirmed) {
         print_shrinkage(search, result, stream);
+    }
+    if (result->end == SEARCH_CONFIRMED && search_changed_nothing(result)) {
+        fprintf(stream, "  warning:      %s\n", search_changed_nothing_text);
     }
     free(name);
 }

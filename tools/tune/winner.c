@@ -167,9 +167,12 @@ static void write_ratios(const struct search *search, const struct search_result
         confirmed->ratio, 100 * confirmed->level, confirmed->low, confirmed->high, confirmed->pairs,
         result->confirmation_seed);
     comment(comments,
-            "ratio in the search: %.4f (%zu blocks, best of %zu candidates and so too good, seed "
+            "ratio in the search: %.4f (%zu blocks, best of %zu candidates, seed "
             "%" PRIu64 ")",
             score->ratio, score->blocks, tried, result->search_seed);
+    if (search_changed_nothing(result)) {
+        comment(comments, "warning: %s", search_changed_nothing_text);
+    }
     comment(comments, "seed of both: %" PRIu64, search->plan.seed);
 }
 
