@@ -234,6 +234,9 @@ void decide_launch_in_full(const struct decide_launch *given, struct decide_verd
         if (known.variant && known.variant->step)
             decide_live_begin_step();
         arm = __atomic_load_n(&report_control_now()->part.arm, __ATOMIC_RELAXED);
+    } else if (known.variant && known.variant->step) {
+        report_note("warning", "live: the step kernel is launched by a graph, where it begins no "
+                               "step: count graph launches");
     }
     decide_in_full(launch, verdict, known, arm);
 }

@@ -69,6 +69,7 @@ union report_control {
 extern union report_control *report_control __attribute__((visibility("hidden")));
 extern uint64_t report_control_expected __attribute__((visibility("hidden")));
 
+/* Changes with the arm, and with the mode. Launch path. */
 static inline uint64_t report_control_expected_now(void)
 {
     return __atomic_load_n(&report_control_expected, __ATOMIC_RELAXED);

@@ -356,6 +356,14 @@ def clusters_in_nodes_need_graph_nodes():
 
 
 @test
+def a_step_kernel_that_a_graph_launches_begins_no_step_and_that_is_said():
+    result = run("capture 4 instantiate flags repeat 9 launch end", text=live("kernel:work"))
+    expect_equal(facts(result)["steps"], 0, result)
+    expect("live: the step kernel is launched by a graph, where it begins no step: count graph "
+           "launches" in result.notes(), "no word about it", result)
+
+
+@test
 def graph_launches_begin_no_step_where_a_kernel_does():
     result = run("node 4 instantiate flags repeat 36 step launch launch end")
     expect_equal(domains(replayed(result)), by_slice(6), result)

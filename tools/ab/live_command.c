@@ -208,7 +208,9 @@ static bool read_run(struct session *session, const char *reports, bool first)
                           (long long)run->steps, (long long)run->steps_most);
         }
     } else {
-        command_error("%s", error[0] != '\0' ? error : "the reports of the run cannot be read");
+        say_notes(session, &results);
+        command_error("%s; the reports are in %s",
+                      error[0] != '\0' ? error : "the reports of the run cannot be read", reports);
     }
     results_release(&results);
     return read;
