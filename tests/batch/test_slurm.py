@@ -236,6 +236,10 @@ class Refused(Plugin):
     def test_an_option_without_effect(self):
         self.assert_refused(self.srun("--cuda-policy-mode=observe", ENV),
                             "--cuda-policy-mode has no effect without a policy")
+        self.assert_refused(self.srun("--cuda-policy-mode=observe", ENV,
+                                      env={"CUDAPOLICY_FILE": self.policy}), "has no effect")
+        variables = self.variables("--cuda-policy-mode=observe", env={"LD_PRELOAD": self.library})
+        self.assertEqual(variables["CUDAPOLICY_MODE"], "observe")
         self.assert_refused(self.srun("--no-cuda-policy", "--cuda-policy-report=r", ENV),
                             "--cuda-policy-report has no effect")
 
@@ -444,6 +448,22 @@ class Site(Plugin):
         self.assert_untouched(self.parse(result.stdout))
         self.assertIn("srun: error: cudapolicy: gone.ini: cannot open the policy", result.stderr)
         self.assertEqual(self.variables("--cuda-policy=p.ini")["CUDAPOLICY_FILE"], self.policy)
+
+    def test_an_optional_plugin_lets_a_job_run_whose_policy_disappeared(self):
+        self.plugstack(word="optional")
+        number = self.submit("--hold", "--cuda-policy=p.ini", script=SHOW)
+        os.unlink(self.policy)
+        self.client("scontrol", "release", str(number))
+        job = self.wait(number)[0]
+        self.assertEqual(job.state, "COMPLETED", job)
+        self.assertIn(f"cudapolicy: {self.policy}: cannot open the policy", job.output)
+        self.assert_untouched(self.parse(job.output))
+
+    def test_a_plugin_that_is_not_there_stops_every_job_only_where_it_is_required(self):
+        slurm_case.slurm.plugstack("required /gone/spank_cudapolicy.so\n")
+        self.assertNotEqual(self.srun(ENV).status, 0)
+        slurm_case.slurm.plugstack("optional /gone/spank_cudapolicy.so\n")
+        self.assert_untouched(self.variables())
 
     def test_a_site_switches_it_off_by_its_line(self):
         slurm_case.slurm.plugstack("")

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "preload_list.h"
 #include "report/template.h"
 
 static const char *own_variable(void *environment, const char *name)
@@ -63,6 +64,15 @@ static int check_template(const char *report, slurm_complain *complain)
     return -1;
 }
 
+static bool is_preloaded(void)
+{
+    char *library = slurm_preload_find(getenv("LD_PRELOAD"));
+    bool found = library != NULL;
+
+    free(library);
+    return found;
+}
+
 /* Options that would have no effect are mistakes; variables and what is inherited may stay idle. */
 static int check_effect(const struct slurm_settings *settings, const struct slurm_request *options,
                         const struct slurm_request *request, slurm_complain *complain)
@@ -70,17 +80,15 @@ static int check_effect(const struct slurm_settings *settings, const struct slur
     const char *idle = options->report != NULL ? "--cuda-policy-report"
                        : options->mode != NULL ? "--cuda-policy-mode"
                                                : NULL;
-    bool policy = request->policy != NULL || request->report != NULL ||
-                  settings->default_policy != NULL || is_set("CUDAPOLICY_FILE");
+    bool effect = request->policy != NULL || request->report != NULL ||
+                  settings->default_policy != NULL || is_preloaded();
     char line[SLURM_MESSAGE_SIZE];
 
-    if (idle == NULL || (policy && !request->no_policy)) {
+    if (idle == NULL || (effect && !request->no_policy)) {
         return 0;
     }
-    snprintf(line, sizeof line,
-             request->no_policy ? "%s has no effect without a policy, and there is to be none"
-                                : "%s has no effect without a policy: give one with --cuda-policy",
-             idle);
+    snprintf(line, sizeof line, "%s has no effect without a policy%s", idle,
+             request->no_policy ? ", and there is to be none" : ": give one with --cuda-policy");
     complain(line);
     return -1;
 }
