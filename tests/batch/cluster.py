@@ -20,17 +20,17 @@ DAEMONS = ("munged", "slurmctld", "slurmd")
 CLIENTS = ("srun", "sbatch", "salloc", "sinfo", "scontrol")
 # A client that waits for ever, for a node that is not well, fails here.
 TIME_LIMIT = 40
-START_LIMIT = 30
+START_LIMIT = 20
 
 CONFIGURATION = """\
 ClusterName=test
-SlurmctldHost=localhost(127.0.0.1)
+SlurmctldHost=localhost({address})
 SlurmctldPort={ports[0]}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+{communication}
 StateSaveLocation={folder}/state
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -50,8 +50,8 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 KillWait=2
 GresTypes=gpu
-NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 RealMemory=100 Gres=gpu:2
-NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 RealMemory=100 Gres=gpu:2
+NodeName=n1 NodeHostname=localhost NodeAddr={address} Port={ports[1]} CPUs=4 RealMemory=100 Gres=gpu:2
+NodeName=n2 NodeHostname=localhost NodeAddr={address} Port={ports[2]} CPUs=4 RealMemory=100 Gres=gpu:2
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=10 State=UP
 PlugStackConfig={folder}/plugstack.conf
 {more}
@@ -77,6 +77,28 @@ def free_ports(count):
     finally:
         for one in sockets:
             one.close()
+
+
+def resolves(host, flags):
+    try:
+        return socket.getaddrinfo(host, "80", socket.AF_INET, socket.SOCK_STREAM, 0, flags)[0][4][0]
+    except OSError:
+        return ""
+
+
+def addresses():
+    """How the daemons are to listen, and where they are then found.
+
+    Told to keep to one address they take that of the host's name, which may be another one than
+    127.0.0.1, on another interface, or none at all; then they listen on all. On a host that has the
+    loopback interface alone nothing resolves the way Slurm asks for IPv4 (AI_ADDRCONFIG); there it is
+    let look for both.
+    """
+    both = not resolves(None, socket.AI_ADDRCONFIG | socket.AI_PASSIVE)
+    address = resolves(socket.gethostname(), 0)
+    if not address.startswith("127."):
+        return "EnableIPv6" if both else "", "127.0.0.1"
+    return "NoCtldInAddrAny," + ("EnableIPv6" if both else "NoInAddrAny"), address
 
 
 class Result:
@@ -114,9 +136,13 @@ class Cluster:
         for name in ("munge", "state"):
             os.mkdir(self.path(name), 0o755)
         ports = free_ports(3)
+        communication, address = addresses()
+        if communication:
+            communication = "CommunicationParameters=" + communication
         user = pwd.getpwuid(os.getuid()).pw_name
         self.write("slurm.conf", CONFIGURATION.format(folder=self.folder, ports=ports, user=user,
-                                                      more=self.more))
+                                                      communication=communication,
+                                                      address=address, more=self.more))
         # Character devices that are everywhere; nothing opens them.
         self.write("gres.conf", "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
         self.plugstack("")
