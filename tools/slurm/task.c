@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "task.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload_list.h"
+
+static const char *value_of(const struct slurm_task *task, const char *name)
+{
+    const char *value = task->get(task->environment, name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static int set(const struct slurm_task *task, const char *name, const char *value)
+{
+    if (value != NULL && task->set(task->environment, name, value) == 0) {
+        return 0;
+    }
+    task->complain(value == NULL ? "out of memory" : "cannot set the task's environment");
+    return -1;
+}
+
+/* A step inherits what its job got, so being without a policy takes more than adding none. */
+static int remove_policy(const struct slurm_task *task)
+{
+    static const char *const variables[] = {"CUDAPOLICY_FILE", "CUDAPOLICY_MODE",
+                                            "CUDAPOLICY_REPORT"};
+    const char *present = value_of(task, "LD_PRELOAD");
+    char *ours = slurm_preload_find(present), *rest;
+    int result = 0;
+
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        task->unset(task->environment, variables[i]);
+    }
+    if (ours == NULL) {
+        return 0;
+    }
+    free(ours);
+    rest = slurm_preload_remove(present);
+    if (rest != NULL && rest[0] == '\0') {
+        task->unset(task->environment, "LD_PRELOAD");
+    } else {
+        result = set(task, "LD_PRELOAD", rest);
+    }
+    free(rest);
+    return result;
+}
+
+static int set_mode(const struct slurm_task *task, enum policy_mode ceiling, const char *asked)
+{
+    const char *name = asked != NULL ? asked : value_of(task, "CUDAPOLICY_MODE");
+    enum policy_mode mode = POLICY_MODE_ENFORCE; /* the most that a policy itself can say */
+
+    if (asked == NULL && ceiling == POLICY_MODE_ENFORCE) {
+        return 0;
+    }
+    if (name != NULL) {
+        policy_mode_parse(name, &mode);
+    }
+    return set(task, "CUDAPOLICY_MODE", slurm_mode_name(slurm_mode_lower(mode, ceiling)));
+}
+
+static int set_variables(const struct slurm_task *task, const struct slurm_settings *settings,
+                         const struct slurm_request *request, const char *policy)
+{
+    const char *report = request->report;
+
+    if (report == NULL && value_of(task, "CUDAPOLICY_REPORT") == NULL) {
+        report = settings->reports;
+    }
+    if ((policy != NULL && set(task, "CUDAPOLICY_FILE", policy) != 0) ||
+        (report != NULL && set(task, "CUDAPOLICY_REPORT", report) != 0)) {
+        return -1;
+    }
+    return set_mode(task, settings->mode_ceiling, request->mode);
+}
+
+static int preload(const struct slurm_task *task, const char *library)
+{
+    char *list = slurm_preload_add(value_of(task, "LD_PRELOAD"), library);
+    int result = set(task, "LD_PRELOAD", list);
+
+    free(list);
+    return result;
+}
+
+/* The user asked for a policy, for a report, or for both. */
+static int prepare_asked(const struct slurm_task *task, const struct slurm_settings *settings,
+                         const struct slurm_request *request)
+{
+    const char *policy = request->policy;
+    char *present = slurm_preload_find(value_of(task, "LD_PRELOAD"));
+    const char *library = present != NULL ? present : settings->library;
+    int result = 0;
+
+    if (policy == NULL && value_of(task, "CUDAPOLICY_FILE") == NULL) {
+        policy = settings->default_policy;
+    }
+    if (policy != NULL) {
+        result = slurm_check_policy(policy, task->complain);
+    }
+    /* A bare name is looked for by the loader, in more places than are known here. */
+    if (strchr(library, '/') != NULL && slurm_check_library(library, task->complain) != 0) {
+        result = -1;
+    }
+    free(present);
+    if (result != 0 || set_variables(task, settings, request, policy) != 0) {
+        return -1;
+    }
+    return preload(task, settings->library);
+}
+
+/* The user did not ask; the site may want something all the same. */
+static int prepare_unasked(const struct slurm_task *task, const struct slurm_settings *settings,
+                           const struct slurm_request *request)
+{
+    const char *policy = settings->default_policy;
+    char *present = slurm_preload_find(value_of(task, "LD_PRELOAD"));
+    bool preloaded = present != NULL;
+
+    free(present);
+    if (policy != NULL && ((!preloaded && slurm_check_library(settings->library, task->complain)) ||
+                           slurm_check_policy(policy, task->complain) != 0)) {
+        task->complain("the site's default policy is not applied");
+        policy = NULL;
+    }
+    if (!preloaded && policy == NULL) {
+        return 0;
+    }
+    if (set_variables(task, settings, request,
+                      value_of(task, "CUDAPOLICY_FILE") == NULL ? policy : NULL) != 0) {
+        return -1;
+    }
+    return preload(task, settings->library);
+}
+
+int slurm_task_prepare(const struct slurm_task *task, const struct slurm_settings *settings,
+                       const struct slurm_request *request)
+{
+    if (request->no_policy) {
+        return remove_policy(task);
+    }
+    if (request->policy != NULL || request->report != NULL) {
+        return prepare_asked(task, settings, request);
+    }
+    return prepare_unasked(task, settings, request);
+}
