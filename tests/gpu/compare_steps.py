@@ -4,8 +4,11 @@
 Each step leaves its experiment (JSON, Markdown and HTML) in the output folder.
 """
 
+import json
 import pathlib
+import re
 import site
+import statistics
 import sys
 
 COMPUTE = (r"compute[ms]=^rank (?<rank>\d+) iteration \d+ compute (?<value>[\d.]+)")
@@ -117,8 +120,8 @@ def writer_command(context, repetitions):
 
 
 def ab_writer(context, row):
-    """Short kernels beside a writer of host memory: an arm a process."""
-    experiment(context, row, "ab writer", "writer-processes", "--metric", SHORT, "--looks=10,20",
+    """Short kernels beside a writer of host memory: an arm a process. About as long as ab_live."""
+    experiment(context, row, "ab writer", "writer-processes", "--metric", SHORT, "--blocks=16",
                "observe", f"remote={policy(context, 'writer', WRITER)}", "--",
                *writer_command(context, 5), limit=300)
 
@@ -132,13 +135,38 @@ def ab_live(context, row):
                *writer_command(context, 96), limit=300, kinds=("json",))
 
 
+def printed_by_arm(folder):
+    """What nccl_ranks printed of each iteration, by the arm that its second graph was launched
+    under: the program's own measurement, beside the time of a step."""
+    times = {}
+    for run in sorted(folder.glob("runs/*")):
+        printed = {}
+        for line in (run / "stdout").read_text().splitlines():
+            found = re.match(r"rank (\d+) iteration (\d+) compute ([\d.]+)", line)
+            if found:
+                printed[int(found[1]), int(found[2])] = float(found[3])
+        for path in (run / "reports").glob("*.json"):
+            report = json.loads(path.read_text())
+            rank = int(report["facts"]["job"]["rank"])
+            for _, arm, first, steps, _ in report["live"]["slices"]:
+                # Two graphs an iteration, and three iterations before the first that is printed.
+                for iteration in range((first + 8) // 2 - 3, (first + steps) // 2 - 3):
+                    if (rank, iteration) in printed:
+                        times.setdefault(arm, []).append(printed[rank, iteration])
+    return times
+
+
 def ab_live_graph(context, row):
     """Two communicators in graphs once more: an executable graph an arm, two graphs a step."""
     program = context.compile("nccl_ranks.cu", "nccl_ranks")
+    folder = context.output / "live-graph"
     experiment(context, row, "ab live graph", "two-communicators-live", "--live", "--graph-steps",
-               "--slice=40", "--drop=8", "--runs=5", "none",
+               "--slice=40", "--drop=8", "--runs=5", "--folder", folder, "none",
                f"small={policy(context, 'small', SMALL)}", "--", program, "two", "800", limit=300,
                kinds=("json",))
+    for arm, times in sorted(printed_by_arm(folder).items()):
+        row("ab live graph", f"arm {arm}: 100 small all-reduces, ms, mean (of how many)",
+            f"{statistics.mean(times):.4f} ({len(times)})")
 
 
 def tune(context, row):
