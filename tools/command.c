@@ -2,8 +2,10 @@
 #include "command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 void command_error(const char *format, ...)
 {
@@ -69,6 +71,16 @@ int command_help(const struct command *command)
 {
     printf("Usage: cudapolicy %s %s\n\n%s", command->name, command->usage, command->help);
     return command_finish(COMMAND_SUCCESS);
+}
+
+void command_hold_descriptors(void)
+{
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) {
+            /* The lowest number that is free is this one. */
+            (void)!open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
 }
 
 int command_finish(int status)

@@ -64,6 +64,11 @@ int command_option(const struct command *command, int argc, char **argv, const c
 /* Prints the help of a subcommand on stdout. */
 int command_help(const struct command *command);
 
+/* Opens what is closed of standard input, output and error, so that no file gets their numbers and
+ * what is printed is not written into it. What is printed is lost all the same: on standard output
+ * it is an error. */
+void command_hold_descriptors(void);
+
 /* Flushes stdout; status, or COMMAND_FAILURE with a message when not all of it could be written. */
 int command_finish(int status);
 

@@ -360,13 +360,61 @@ class Failures(Experiment):
             os.kill(int(file.read()), signal.SIGKILL)
         self.assertEqual([run["outcome"] for run in runs], ["ok"])
 
-    def test_an_arm_whose_policy_reaches_nothing_is_not_compared(self):
-        path = self.write("script", '#!/bin/sh\n[ $1 = p ] || "$PROGRAM" launch kernel 1 4\n'
-                                    "echo time 1\n")
+    def unattached(self, *lines):
+        path = self.write("script", '#!/bin/sh\narm=$1 run=$2\necho "$arm $run" >>calls\n'
+                                    + "\n".join(lines) + "\necho time 1\n")
         os.chmod(path, 0o755)
-        result, runs = self.one("--warm-up", "0")
-        self.assertEqual([run["outcome"] for run in runs], ["not attached"])
-        self.assertIn("no kernel launch", result.stderr)
+
+    def test_an_arm_whose_policy_reaches_nothing_is_not_compared(self):
+        self.unattached('[ $arm = p ] || "$PROGRAM" launch kernel 1 4')
+        for number, warm_up in enumerate(("0", "1", "2")):
+            result = self.few("--warm-up", warm_up, "--folder", f"f{number}", blocks=9)
+            self.assertEqual(result.returncode, 125, result)
+            self.assertIn("did not reach the first run of p", result.stderr)
+            self.assertIn("no kernel launch", result.stderr)
+            self.assertIn("--allow-unattached", result.stderr)
+            # The block is ended, so that all such arms are named; then nothing more is run.
+            runs = self.runs(f"f{number}")
+            self.assertEqual(len(runs), 4)
+            self.assertEqual([run["outcome"] for run in runs if run["arm"] == "p"], ["not attached"])
+
+    def test_all_arms_that_are_not_reached_are_named(self):
+        self.write("q.ini", OTHER_POLICY)
+        self.unattached('case $arm in p|q) ;; *) "$PROGRAM" launch kernel 1 4;; esac')
+        result = self.few(arms=["none", "p.ini", "q.ini"])
+        self.assertEqual(result.returncode, 125, result)
+        for arm in ("p", "q"):
+            self.assertIn(f"did not reach the first run of {arm}:", result.stderr)
+        self.assertNotIn("first run of observe", result.stderr)
+
+    def test_what_is_reached_at_first_and_not_later_goes_on(self):
+        self.unattached('[ $arm.$run = p.0-1 ] || [ $arm.$run = p.0-0 ] || "$PROGRAM" launch kernel 1 4')
+        result, runs = self.one(blocks=2)
+        self.assertEqual(len(runs), 3)
+        self.assertNotEqual(result.returncode, 125, result)
+        self.assertEqual([run["outcome"] for run in runs], ["ok", "not attached", "ok"])
+
+    def test_an_arm_that_is_not_reached_is_gone_on_with_on_request_alone(self):
+        self.unattached('[ $arm = p ] || "$PROGRAM" launch kernel 1 4')
+        _, runs = self.one("--allow-unattached", blocks=2)
+        self.assertEqual([run["outcome"] for run in runs], ["not attached"] * 3)
+
+    def test_a_resumed_experiment_does_not_go_on_with_it_either(self):
+        self.unattached('[ $arm = p ] || "$PROGRAM" launch kernel 1 4')
+        self.few(blocks=2)
+        before = len(self.calls())
+        result = self.ab("--claim", "none", "--blocks", "2", "--resume", "f")
+        self.assertEqual(result.returncode, 125, result)
+        self.assertEqual(len(self.calls()), before)
+
+    def test_a_metric_of_which_there_are_no_ratios_ends_the_experiment_after_its_first_run(self):
+        for value in ("0", "-3", "0.000"):
+            self.script(f"echo time {value}")
+            result = self.ab(metric=["-m", "time=^time ([-0-9.]+)"])
+            self.assertEqual(result.returncode, 125, result)
+            self.assertEqual(len(self.calls()), 1)
+            self.assertIn("values above 0", result.stderr)
+            os.unlink(self.path("calls"))
 
     def test_a_check_that_says_no_is_a_failed_run(self):
         self.script("echo time 1")
@@ -374,6 +422,17 @@ class Failures(Experiment):
                            "echo wrong sum; [ $CUDAPOLICY_AB_ARM != p ]")
         self.assertEqual([(run["outcome"], run["message"]) for run in runs],
                          [("check failed", "--check: exit status 1: wrong sum")])
+
+    def test_shell_commands_that_hang_are_ended_after_the_time_limit_that_was_given(self):
+        self.script("echo time 1")
+        _, runs = self.one("--warm-up", "0", "--timeout", "2",
+                           "--check", "[ $CUDAPOLICY_AB_ARM != p ] || sleep 1000")
+        self.assertEqual([(run["outcome"], run["message"]) for run in runs],
+                         [("check failed", "--check: no end after 2 s")])
+        for number, option in enumerate(("--prepare", "--cleanup")):
+            result = self.few("--timeout", "1", option, "sleep 1000", "--folder", f"g{number}")
+            self.assertEqual(result.returncode, 125, result)
+            self.assertIn(f"{option}: no end after 1 s", result.stderr)
 
     def test_prepare_that_fails_ends_the_experiment(self):
         self.script("echo time 1")
@@ -404,6 +463,25 @@ class Failures(Experiment):
         result = self.few(blocks=4)
         self.assertEqual(result.returncode, 125, result)
         self.assertIn("was changed since the experiment began", result.stderr)
+
+    def test_standard_descriptors_may_be_closed(self):
+        self.script('[ -e /proc/self/fd/1 ] && [ -e /proc/self/fd/2 ] && echo time 1; echo more >&2')
+        command = " ".join(f"'{word}'" for word in
+                           [support.COMMAND, *self.arguments("--claim", "none", "--blocks", "1",
+                                                             "--export", "x.json", "--folder", "f")])
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            for name in ("x.json", "f/journal.jsonl"):
+                if os.path.exists(self.path(name)):
+                    os.unlink(self.path(name))
+            status = support.subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=self.folder,
+                                            env=support.environment(**self.environment),
+                                            stdout=support.subprocess.DEVNULL, timeout=60,
+                                            stderr=support.subprocess.DEVNULL, check=False).returncode
+            # What cannot be printed is told, as ever.
+            self.assertEqual(status, 125 if ">&- " in closed + " " and "2>&-" != closed else 0, closed)
+            self.assertEqual({run["outcome"] for run in self.runs()}, {"ok"}, closed)
+            with open(self.path("x.json"), encoding="utf-8") as file:
+                json.load(file)
 
     def test_output_may_be_huge(self):
         self.script("head -c 30000000 /dev/zero | tr '\\0' 'x'", "echo", "yes | head -n 1000000",
@@ -562,7 +640,7 @@ class BeforeAnythingRuns(Experiment):
         self.assertEqual(self.calls(), [])
 
     def test_command_lines_that_are_wrong(self):
-        for options, text in ((["--blocks", "0"], "--blocks: '0' is not a number from 1 on"),
+        for options, text in ((["--blocks", "0"], "--blocks: '0' is not a number from 1 to 100000"),
                               (["--looks", "5,10"], "--looks: '5,10' is not"),
                               (["--looks", "20,10"], "--looks: '20,10' is not"),
                               (["--blocks", "10", "--looks", "10"], "give one of them"),

@@ -196,7 +196,7 @@ static void too_few_blocks_have_no_interval(void **state)
     comparison->ratio = NAN;
     comparison->pairs = 0;
     assert_answer(example, "not enough runs to compare few with none: there is no block in which "
-                           "both have a value");
+                           "both have a positive value");
 }
 
 static void broken_says_how(void **state)
@@ -449,8 +449,9 @@ static void where_there_is_no_number_there_is_a_dash_and_the_reason(void **state
 
     empty_analysis(example);
     text = printed(example);
-    assert_contains(text, "fast has no ratio of step: there is no block in which it and none both "
-                          "have a value.");
+    assert_contains(text,
+                    "none-again, observe, fast, slow, same, few, broken against none: no ratio of "
+                    "step and rate: there is no block in which both have a positive value.");
     assert_contains(text, "none taken yet");
     assert_contains(text, "state not read (no NVML)");
     assert_contains(text, "no answer: no run of the baseline none succeeded");

@@ -33,7 +33,8 @@ struct ab_comparison {
     double ratio;     /* of geometric means over blocks; NaN without pairs */
     double low, high; /* the interval that goes with the verdict; NaN: too few pairs */
     double level;     /* of that interval, e.g. 0.95; looks before the last one make it higher */
-    double margin_low, margin_high; /* the interval that has to lie within the margin (90 %) */
+    double margin_low, margin_high; /* the interval that has to lie within the margin: of
+                                       margin_level, 90 % with one look */
     double margin_level;
     double p;          /* of the paired randomisation test, two-sided; NaN */
     double p_adjusted; /* after Holm over the arms */

@@ -117,7 +117,7 @@ static char *not_enough(const struct ab_experiment *experiment,
 
     if (!isfinite(comparison->ratio)) {
         return memory_format("not enough runs to compare %s with %s: there is no block in which "
-                             "both have a value",
+                             "both have a positive value",
                              arm, baseline);
     }
     words = in_words(experiment, comparison, less);

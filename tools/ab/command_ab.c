@@ -74,6 +74,8 @@ const struct command command_ab = {
         "                           of numbers in that output (default: 0)\n"
         "      --timeout SECONDS    of a run; 0: none (default: 3 times the baseline's median, at\n"
         "                           least 10)\n"
+        "      --allow-unattached   go on where the first run of an arm launched nothing that the\n"
+        "                           library saw (default: end after the first block)\n"
         "      --library PATH       libcudapolicy.so, as for run\n\n"
         "Results\n"
         "      --folder DIR         keep the experiment there: its journal, output of runs that\n"
@@ -104,7 +106,7 @@ struct session {
     struct ab_options options;
     struct ab_experiment experiment;
     struct ab_execution execution;
-    char *library, *folder, *journal, *gpus;
+    char *library, *folder, *journal;
     bool folder_is_ours; /* made for this experiment alone, to be removed when all went well */
     struct output_file *exports;
     size_t exports_open;
@@ -328,7 +330,7 @@ static void open_gpus(struct session *session)
 
     session->execution.trial.gpu = gpu_state_open(error, sizeof error);
     if (session->execution.trial.gpu != NULL) {
-        session->gpus = gpu_state_describe(session->execution.trial.gpu);
+        session->experiment.gpus = gpu_state_describe(session->execution.trial.gpu);
     }
 }
 
@@ -340,6 +342,7 @@ static void fill_execution(struct session *session)
     trial->library = session->library;
     trial->folder = session->folder;
     trial->time_limit = options->time_limit;
+    trial->hook_time_limit = options->time_limit;
     trial->prepare = options->prepare;
     trial->cleanup = options->cleanup;
     trial->check = options->check;
@@ -352,6 +355,7 @@ static void fill_execution(struct session *session)
     trial->show_output = options->show_output;
     session->execution.time_limit_factor = options->no_time_limit ? 0 : 3;
     session->execution.journal = session->journal;
+    session->execution.allow_unattached = options->allow_unattached;
     session->execution.quiet = options->quiet;
     session->execution.label = "";
 }
@@ -371,10 +375,13 @@ static int prepare(struct session *session, const struct command *command)
     }
     session->library = library_path_find(session->options.library);
     if (session->library == NULL || !program_is_there(session->experiment.command[0]) ||
-        !make_folder(session) || !begin_journal(session) || !open_exports(session)) {
+        !make_folder(session)) {
         return COMMAND_RUN_FAILED;
     }
-    open_gpus(session);
+    open_gpus(session); /* the journal's first line names them */
+    if (!begin_journal(session) || !open_exports(session)) {
+        return COMMAND_RUN_FAILED;
+    }
     fill_execution(session);
     return -1;
 }
@@ -395,10 +402,8 @@ static void print_start(const struct session *session)
     if (session->options.quiet) {
         return;
     }
-    if (session->gpus != NULL) {
-        fprintf(stderr, "%s%s", session->gpus,
-                session->gpus[0] != '\0' && session->gpus[strlen(session->gpus) - 1] != '\n' ? "\n"
-                                                                                             : "");
+    if (experiment->gpus != NULL) {
+        fprintf(stderr, "%s\n", experiment->gpus);
     }
     command_error("%zu arms, %s%" PRIu32 " block%s, seed %" PRIu64 ", in %s", experiment->arm_count,
                   plan->look_count > 1 ? "at most " : "", blocks, blocks == 1 ? "" : "s",
@@ -521,7 +526,6 @@ static void release(struct session *session)
     free(session->library);
     free(session->folder);
     free(session->journal);
-    free(session->gpus);
     ab_experiment_release(&session->experiment);
     ab_options_release(&session->options);
 }
@@ -532,6 +536,7 @@ static int ab_main(const struct command *command, int argc, char **argv)
     bool executed = false;
     int status;
 
+    command_hold_descriptors();
     if (ab_live_asked(argc, argv)) {
         return ab_live_main(command, argc, argv);
     }

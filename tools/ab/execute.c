@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "gpu_state.h"
 #include "memory.h"
 #include "metric.h"
 #include "policy/policy.h"
@@ -176,7 +177,7 @@ static bool first_is_fit(struct state *state, const struct ab_run *run)
     if (run->outcome == AB_OK || run->outcome == AB_METRIC_MISSING) {
         metric = lacks(state->experiment, run);
     }
-    if (run->outcome == AB_OK && metric == NULL) {
+    if (run->outcome == AB_OK && metric == NULL && run->values[0].value > 0) {
         return true;
     }
     progress_clear(&state->progress);
@@ -186,12 +187,18 @@ static bool first_is_fit(struct state *state, const struct ab_run *run)
                       "%s: %s",
                       metric->name, metric->definition != NULL ? metric->definition : "", name,
                       message);
+    } else if (run->outcome == AB_OK) {
+        command_error("the metric '%s' is %g in the first run of the baseline, %s: arms are "
+                      "compared by ratios, which need values above 0",
+                      state->experiment->metrics[0].name, run->values[0].value, name);
     } else {
         command_error("the first run of the baseline, %s, failed: %s", name, message);
         say_why_not_attached(state, run);
     }
     free(message);
-    print_output(state, run);
+    if (run->message != NULL) { /* else nothing is kept */
+        print_output(state, run);
+    }
     return false;
 }
 
@@ -293,6 +300,32 @@ static bool was_made(const struct ab_experiment *experiment, bool warm_up, uint3
     return false;
 }
 
+/* What is not reached in its first run, with nothing else amiss, is not going to be: hours of such
+ * runs would show nothing. */
+static bool arms_are_attached(struct state *state)
+{
+    const struct ab_experiment *experiment = state->experiment;
+    bool *seen = memory_allocate(experiment->arm_count, sizeof *seen), attached = true;
+
+    for (size_t i = 0; i < experiment->run_count && !state->execution->allow_unattached; i++) {
+        const struct ab_run *run = &experiment->runs[i];
+
+        if (!seen[run->arm] && run->outcome == AB_NOT_ATTACHED) {
+            progress_clear(&state->progress);
+            command_error("the library did not reach the first run of %s: its policy would not "
+                          "be measured (--allow-unattached goes on)",
+                          experiment->arms[run->arm].name);
+            if (attached) {
+                say_why_not_attached(state, run);
+            }
+            attached = false;
+        }
+        seen[run->arm] = true;
+    }
+    free(seen);
+    return attached;
+}
+
 /* The arms of a block. In the first one that does not count the baseline comes first, so that a
  * command that does not work is told at once, and other runs have a time limit from it. */
 static void order_block(const struct state *state, uint32_t block, bool warm_up)
@@ -326,6 +359,9 @@ static enum step make_block(struct state *state, uint32_t block, bool warm_up)
     if (step == STEP_GO_ON && any) {
         progress_block(&state->progress, experiment, &experiment->runs[experiment->run_count - 1]);
     }
+    if (step == STEP_GO_ON && any && !arms_are_attached(state)) {
+        step = STEP_FAILED;
+    }
     return step;
 }
 
@@ -355,11 +391,12 @@ static enum step warm_up(struct state *state)
 }
 
 /* Whether the analysis at a look says that nothing more is to be learned. */
-static bool is_decided(const struct ab_experiment *experiment)
+static bool is_decided(struct ab_experiment *experiment)
 {
     struct ab_analysis analysis;
     bool done;
 
+    gpu_state_mark_clocks(experiment);
     ab_analyse(experiment, &analysis);
     done = analysis.done;
     ab_analysis_release(&analysis);
@@ -384,7 +421,7 @@ static enum step measure(struct state *state)
 }
 
 /* Of an experiment that was continued after its end. */
-static bool nothing_is_missing(const struct ab_experiment *experiment)
+static bool nothing_is_missing(struct ab_experiment *experiment)
 {
     const struct ab_plan *plan = &experiment->plan;
     uint32_t block = 0;
@@ -421,12 +458,14 @@ bool ab_execute(struct ab_experiment *experiment, const struct ab_execution *exe
     if (nothing_is_missing(experiment)) {
         step = STEP_GO_ON;
     } else if (ab_trial_make_folders(&state.trial)) {
-        step = warm_up(&state);
+        step = arms_are_attached(&state) ? warm_up(&state) : STEP_FAILED;
         if (step == STEP_GO_ON) {
             step = measure(&state);
         }
     }
     progress_clear(&state.progress);
+    /* For the analysis that follows: what it says depends on all runs. */
+    gpu_state_mark_clocks(experiment);
     experiment->interrupted = step == STEP_INTERRUPTED;
     free(state.order);
     free(state.told);

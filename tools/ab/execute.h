@@ -18,6 +18,7 @@ struct ab_execution {
     struct ab_trial_options trial;
     double time_limit_factor; /* of the baseline's median, when trial.time_limit is 0 (3) */
     const char *journal;      /* file to which every run is appended when it is over; NULL: none */
+    bool allow_unattached;    /* go on with an arm whose first run is AB_NOT_ATTACHED */
     bool quiet;               /* no progress */
     const char *label;        /* before the progress, e.g. "search: "; "" */
 };
@@ -36,8 +37,9 @@ bool ab_journal_add(const struct ab_experiment *experiment, const struct ab_run 
                     const char *path);
 
 /* Makes the runs that are missing. False when the experiment cannot go on: the reason was printed
- * (the first run of the baseline failed or lacks a metric, a policy was changed meanwhile,
- * --prepare failed). What was run stays in the experiment either way. */
+ * (the first run of the baseline failed or lacks a metric, no launch of an arm's first run was
+ * seen, a policy was changed meanwhile, --prepare failed). What was run stays in the experiment
+ * either way. */
 bool ab_execute(struct ab_experiment *experiment, const struct ab_execution *execution);
 
 #endif

@@ -75,5 +75,6 @@ void ab_experiment_release(struct ab_experiment *experiment)
     free(experiment->command);
     free(experiment->started);
     free(experiment->host);
+    free(experiment->gpus);
     *experiment = (struct ab_experiment){0};
 }

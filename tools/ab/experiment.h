@@ -154,6 +154,8 @@ struct ab_experiment {
     char **command; /* ended by NULL; with {arm} and the like as the user wrote them */
     char *started;  /* ISO 8601, UTC */
     char *host;
+    char *gpus; /* a line about each GPU that it may use here, as it was at the start; NULL: no NVML
+                 */
     struct ab_plan plan;
     size_t arm_count;
     struct ab_arm *arms; /* the baseline is the first */

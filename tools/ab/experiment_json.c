@@ -91,9 +91,10 @@ json_t *ab_experiment_json(const struct ab_experiment *experiment)
     for (size_t i = 0; i < experiment->metric_count; i++) {
         json_array_append_new(metrics, metric_json(&experiment->metrics[i]));
     }
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "format", format_name,
-                     "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "command", command, "started",
-                     text_or_null(experiment->started), "host", text_or_null(experiment->host),
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "format",
+                     format_name, "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "command",
+                     command, "started", text_or_null(experiment->started), "host",
+                     text_or_null(experiment->host), "gpus", text_or_null(experiment->gpus),
                      "interrupted", experiment->interrupted, "plan", plan_json(&experiment->plan),
                      "arms", arms, "metrics", metrics);
 }
@@ -359,6 +360,7 @@ bool ab_experiment_from_json(struct ab_experiment *experiment, const json_t *doc
     read_command(&reader, document, experiment);
     experiment->started = text_of(&reader, document, "started", true);
     experiment->host = text_of(&reader, document, "host", true);
+    experiment->gpus = text_of(&reader, document, "gpus", true);
     experiment->interrupted = boolean_of(&reader, document, "interrupted");
     read_plan(&reader, json_object_get(document, "plan"), &experiment->plan);
     read_arms(&reader, document, experiment);

@@ -179,6 +179,8 @@ void ab_export_markdown(const struct ab_experiment *experiment, const struct ab_
                         FILE *stream)
 {
     char *answer = ab_answer(experiment, analysis), *method = ab_method(experiment, analysis);
+    char *lacking;
+    size_t arm = 0;
     struct ab_facts facts;
 
     fputs("**", stream);
@@ -189,8 +191,8 @@ void ab_export_markdown(const struct ab_experiment *experiment, const struct ab_
     write_item(stream, ab_ratio_legend(experiment));
     write_item(stream, ab_noise_floor(experiment, analysis));
     write_item(stream, ab_cost(experiment, analysis));
-    for (size_t i = 0; i < analysis->comparison_count; i++) {
-        write_item(stream, ab_why_no_interval(experiment, &analysis->comparisons[i]));
+    while ((lacking = ab_what_is_lacking(experiment, analysis, &arm)) != NULL) {
+        write_item(stream, lacking);
     }
     write_exploratory(experiment, analysis, stream);
     write_warnings(experiment, analysis, stream);

@@ -348,6 +348,9 @@ static void write_facts(const struct ab_experiment *experiment, const struct ab_
 void ab_export_html(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
                     FILE *stream)
 {
+    char *lacking;
+    size_t arm = 0;
+
     write_head(experiment, stream);
     write_answer(experiment, analysis, stream);
     write_warnings(experiment, analysis, stream);
@@ -355,9 +358,8 @@ void ab_export_html(const struct ab_experiment *experiment, const struct ab_anal
     sentence(stream, "<p class=\"note\">", ab_ratio_legend(experiment), "</p>\n");
     sentence(stream, "<p>", ab_noise_floor(experiment, analysis), "</p>\n");
     sentence(stream, "<p>", ab_cost(experiment, analysis), "</p>\n");
-    for (size_t i = 0; i < analysis->comparison_count; i++) {
-        sentence(stream, "<p>", ab_why_no_interval(experiment, &analysis->comparisons[i]),
-                 "</p>\n");
+    while ((lacking = ab_what_is_lacking(experiment, analysis, &arm)) != NULL) {
+        sentence(stream, "<p>", lacking, "</p>\n");
     }
     fputs("<section aria-labelledby=\"h-intervals\"><h2 id=\"h-intervals\">Intervals</h2>\n",
           stream);

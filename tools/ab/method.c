@@ -34,7 +34,7 @@ static char *ratio_and_interval(const struct ab_comparison *comparison)
     struct ab_text ratio, interval, level;
 
     if (!isfinite(comparison->ratio)) {
-        return memory_copy("no ratio, as in no block both have a value");
+        return memory_copy("no ratio, as in no block both have a positive value");
     }
     if (!isfinite(comparison->low) || !isfinite(comparison->high)) {
         return memory_format("ratio %s in %zu block%s, too few for an interval",
@@ -82,26 +82,96 @@ char *ab_cost(const struct ab_experiment *experiment, const struct ab_analysis *
     return text;
 }
 
-char *ab_why_no_interval(const struct ab_experiment *experiment,
-                         const struct ab_comparison *comparison)
+static bool lacks_ratio(const struct ab_comparison *comparison)
 {
-    const char *arm, *metric;
+    return !isfinite(comparison->ratio);
+}
 
-    if (comparison == NULL) {
-        return NULL;
+static bool lacks_interval(const struct ab_comparison *comparison)
+{
+    return !lacks_ratio(comparison) && (!isfinite(comparison->low) || !isfinite(comparison->high));
+}
+
+/* " of time and wall", the metrics in which the arm lacks it, with the most pairs of them; NULL:
+ * none. */
+static char *lacking_metrics(const struct ab_experiment *experiment,
+                             const struct ab_analysis *analysis, size_t arm,
+                             bool (*lacks)(const struct ab_comparison *comparison), size_t *pairs)
+{
+    size_t found = 0, listed = 0;
+    char *text = NULL;
+
+    *pairs = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t metric = 0; metric < experiment->metric_count; metric++) {
+            const struct ab_comparison *comparison = ab_analysis_comparison(analysis, arm, metric);
+
+            if (comparison == NULL || !lacks(comparison)) {
+                continue;
+            }
+            if (pass == 0) {
+                found++;
+                *pairs = comparison->pairs > *pairs ? comparison->pairs : *pairs;
+                continue;
+            }
+            listed++;
+            ab_append(&text, "%s%s",
+                      listed == 1       ? " of "
+                      : listed == found ? " and "
+                                        : ", ",
+                      experiment->metrics[metric].name);
+        }
     }
-    arm = experiment->arms[comparison->arm].name;
-    metric = experiment->metrics[comparison->metric].name;
-    if (!isfinite(comparison->ratio)) {
-        return memory_format("%s has no ratio of %s: there is no block in which it and %s both "
-                             "have a value.",
-                             arm, metric, baseline_name(experiment));
+    return text;
+}
+
+/* What the arm lacks, without its name; NULL: nothing. */
+static char *lacking(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
+                     size_t arm)
+{
+    size_t pairs;
+    char *ratios = lacking_metrics(experiment, analysis, arm, lacks_ratio, &pairs);
+    char *intervals = lacking_metrics(experiment, analysis, arm, lacks_interval, &pairs);
+    char *text = NULL;
+
+    if (ratios != NULL) {
+        ab_append(&text, "no ratio%s: there is no block in which both have a positive value",
+                  ratios);
     }
-    if (!isfinite(comparison->low) || !isfinite(comparison->high)) {
-        return memory_format("%s has no interval of %s: %zu block%s with a value of both it and "
-                             "%s are too few.",
-                             arm, metric, comparison->pairs, comparison->pairs == 1 ? "" : "s",
-                             baseline_name(experiment));
+    if (intervals != NULL) {
+        ab_append(&text, "%sno interval%s: %zu block%s with a value of both %s too few",
+                  text != NULL ? "; " : "", intervals, pairs, pairs == 1 ? "" : "s",
+                  pairs == 1 ? "is" : "are");
+    }
+    free(ratios);
+    free(intervals);
+    return text;
+}
+
+char *ab_what_is_lacking(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
+                         size_t *arm)
+{
+    while (*arm < experiment->arm_count) {
+        size_t first = (*arm)++;
+        char *what = lacking(experiment, analysis, first), *text = NULL;
+        bool said = false;
+
+        for (size_t other = 0; what != NULL && other < experiment->arm_count && !said; other++) {
+            char *its = lacking(experiment, analysis, other);
+
+            if (its != NULL && strcmp(its, what) == 0) {
+                said = other < first;
+                ab_append(&text, "%s%s", text != NULL ? ", " : "", experiment->arms[other].name);
+            }
+            free(its);
+        }
+        if (what != NULL && !said) {
+            ab_append(&text, " against %s: %s.", baseline_name(experiment), what);
+            free(what);
+            return text;
+        }
+        free(what);
+        free(text);
     }
     return NULL;
 }
@@ -138,7 +208,8 @@ char *ab_method(const struct ab_experiment *experiment, const struct ab_analysis
               "an error rate of %s over all arms (Holm) and all looks together. ",
               ab_percent(&alpha, plan->alpha));
     ab_append(&text,
-              "No difference is said only when the 90 %% interval of the ratio lies within "
+              "No difference is said only when the interval of the ratio that two one-sided tests "
+              "at the level of the look call for lies within "
               "1/(1 + %g) .. 1 + %g, the margin of %s. ",
               plan->margin, plan->margin, ab_percent(&margin, plan->margin));
     if (plan->look_count == 1) {
@@ -210,6 +281,16 @@ static void add_to(double *sum, size_t *count, double value)
     }
 }
 
+static void append_lines(char **text, const char *lines)
+{
+    while (*lines != '\0') {
+        size_t length = strcspn(lines, "\n");
+
+        ab_append(text, "%.*s; ", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
 static char *describe_gpus(const struct ab_experiment *experiment)
 {
     double clock = 0, temperature = 0, power = 0;
@@ -230,6 +311,9 @@ static char *describe_gpus(const struct ab_experiment *experiment)
     }
     if (known == 0) {
         return memory_copy("state not read (no NVML)");
+    }
+    if (experiment->gpus != NULL) {
+        append_lines(&text, experiment->gpus);
     }
     ab_append(&text, "state read in %zu of %zu runs, %zu flagged", known, experiment->run_count,
               flagged);

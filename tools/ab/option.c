@@ -10,6 +10,7 @@
 #include "export.h"
 #include "memory.h"
 #include "metric.h"
+#include "sequential.h"
 
 enum {
     OPTION_BLOCKS = COMMAND_OPTION_LONG,
@@ -38,6 +39,7 @@ enum {
     OPTION_KEEP_OUTPUT,
     OPTION_KEEP_REPORTS,
     OPTION_SHOW_OUTPUT,
+    OPTION_ALLOW_UNATTACHED,
     OPTION_EXPORT,
     OPTION_LIBRARY,
     OPTION_JSON,
@@ -71,6 +73,7 @@ static const struct option long_options[] = {
     {"keep-output", no_argument, NULL, OPTION_KEEP_OUTPUT},
     {"keep-reports", no_argument, NULL, OPTION_KEEP_REPORTS},
     {"show-output", no_argument, NULL, OPTION_SHOW_OUTPUT},
+    {"allow-unattached", no_argument, NULL, OPTION_ALLOW_UNATTACHED},
     {"export", required_argument, NULL, OPTION_EXPORT},
     {"force", no_argument, NULL, 'f'},
     {"library", required_argument, NULL, OPTION_LIBRARY},
@@ -124,13 +127,12 @@ static bool take_looks(struct parser *parser)
 {
     struct ab_plan *plan = &parser->options->plan;
     const size_t most = sizeof plan->looks / sizeof plan->looks[0];
-    char *copy = memory_copy(optarg), *rest, *word;
+    char *copy = memory_copy(optarg), *rest = copy, *word;
     int64_t look = LEAST_BLOCKS - 1;
     bool good = true;
 
     plan->look_count = 0;
-    for (word = strtok_r(copy, ",", &rest); good && word != NULL;
-         word = strtok_r(NULL, ",", &rest)) {
+    while (good && (word = strsep(&rest, ",")) != NULL) {
         good = plan->look_count < most && read_whole(word, look + 1, MOST_BLOCKS, &look);
         if (good) {
             plan->looks[plan->look_count++] = (uint32_t)look;
@@ -225,7 +227,7 @@ static bool take_plan_option(struct parser *parser, int option)
     switch (option) {
     case OPTION_BLOCKS:
         if (!read_whole(optarg, 1, MOST_BLOCKS, &number)) {
-            return complain(parser, "--blocks", "a number from 1 on");
+            return complain(parser, "--blocks", "a number from 1 to 100000");
         }
         parser->blocks = (uint32_t)number;
         return true;
@@ -233,7 +235,7 @@ static bool take_plan_option(struct parser *parser, int option)
         return take_looks(parser);
     case OPTION_WARM_UP:
         if (!read_whole(optarg, 0, MOST_BLOCKS, &number)) {
-            return complain(parser, "--warm-up", "a number from 0 on");
+            return complain(parser, "--warm-up", "a number from 0 to 100000");
         }
         plan->warm_up_blocks = (uint32_t)number;
         return true;
@@ -252,7 +254,7 @@ static bool take_plan_option(struct parser *parser, int option)
         return true;
     case OPTION_ALPHA:
         return (read_real(optarg, '\0', &plan->alpha, &rest) && plan->alpha >= 1e-6 &&
-                plan->alpha <= 0.5) ||
+                plan->alpha < 0.5) ||
                complain(parser, "--alpha", "a number between 0 and 0.5");
     default:
         return take_claim(parser);
@@ -345,6 +347,8 @@ static bool take_option(struct parser *parser, int option)
         return options->keep_reports = true;
     case OPTION_SHOW_OUTPUT:
         return options->show_output = true;
+    case OPTION_ALLOW_UNATTACHED:
+        return options->allow_unattached = true;
     case OPTION_EXPORT:
         return take_export(parser);
     case 'f':
@@ -492,6 +496,7 @@ static int finish(struct parser *parser, bool graph_steps)
 {
     struct ab_options *options = parser->options;
     const char *fault = contradiction(parser, graph_steps);
+    char error[256];
 
     if (fault != NULL) {
         return command_usage_error(parser->command, "%s", fault);
@@ -500,6 +505,10 @@ static int finish(struct parser *parser, bool graph_steps)
         options->plan.look_count = 1;
         options->plan.looks[0] = parser->blocks;
         options->few_blocks = parser->blocks < LEAST_BLOCKS;
+    }
+    /* Few blocks are allowed on request: they decide nothing. */
+    if (!options->few_blocks && !ab_plan_check(&options->plan, error, sizeof error)) {
+        return command_usage_error(parser->command, "%s", error);
     }
     return finish_metrics(parser) ? -1 : COMMAND_USAGE;
 }

@@ -28,6 +28,7 @@ struct ab_options {
     size_t variable_count, variable_capacity;
     char **variables; /* NAME=VALUE words of argv */
     const char *folder, *resume;
+    bool allow_unattached;
     bool keep_output, keep_reports, show_output;
     size_t export_count, export_capacity;
     const char **exports;

@@ -218,15 +218,16 @@ static void print_facts(const struct ab_experiment *experiment, const struct ab_
 void ab_print(const struct ab_experiment *experiment, const struct ab_analysis *analysis, bool wide,
               FILE *stream)
 {
-    char *answer = ab_answer(experiment, analysis);
+    char *answer = ab_answer(experiment, analysis), *lacking;
+    size_t arm = 0;
 
     print_primary(experiment, analysis, wide, stream);
     print_sentence(stream, "  ", ab_ratio_legend(experiment));
     fputc('\n', stream);
     print_sentence(stream, "  ", ab_noise_floor(experiment, analysis));
     print_sentence(stream, "  ", ab_cost(experiment, analysis));
-    for (size_t i = 0; i < analysis->comparison_count; i++) {
-        print_sentence(stream, "  ", ab_why_no_interval(experiment, &analysis->comparisons[i]));
+    while ((lacking = ab_what_is_lacking(experiment, analysis, &arm)) != NULL) {
+        print_sentence(stream, "  ", lacking);
     }
     print_exploratory(experiment, analysis, wide, stream);
     print_warnings(experiment, analysis, stream);

@@ -18,6 +18,7 @@ struct ab_trial_options {
     const char *library;                   /* of the preload, absolute */
     const char *folder;                    /* of the experiment: every run gets a folder in it */
     double time_limit;                     /* seconds; 0: none */
+    double hook_time_limit;                /* of each shell command; 0: none */
     const char *prepare, *cleanup, *check; /* shell commands, or NULL; {arm} … replaced, and the
                                               run's files named in their environment */
     struct ab_same_output *same_output;    /* NULL: not asked */

@@ -35,17 +35,20 @@ enum hook_result trial_run_hook(const struct trial *trial, const char *name, con
                                       .environment = environment.variables,
                                       .output = output,
                                       .errors = output,
+                                      .time_limit = trial->options->hook_time_limit,
                                       .keep_left = true};
 
         if (process_group_run(&group, &end)) {
-            result = end.interrupted        ? HOOK_INTERRUPTED
-                     : end.wait_status == 0 ? HOOK_FINE
-                                            : HOOK_SAYS_NO;
+            result = end.interrupted                          ? HOOK_INTERRUPTED
+                     : end.wait_status == 0 && !end.timed_out ? HOOK_FINE
+                                                              : HOOK_SAYS_NO;
         }
         close(output);
     }
     if (result == HOOK_SAYS_NO) {
-        status = trial_wait_status_text(end.wait_status);
+        status = end.timed_out
+                     ? memory_format("no end after %.4g s", trial->options->hook_time_limit)
+                     : trial_wait_status_text(end.wait_status);
         lines = ab_last_lines(path, LINES);
         *message = memory_format("--%s: %s%s%s", name, status, lines[0] != '\0' ? ": " : "", lines);
         free(status);

@@ -78,9 +78,10 @@ char *ab_ratio_legend(const struct ab_experiment *experiment);
 char *ab_noise_floor(const struct ab_experiment *experiment, const struct ab_analysis *analysis);
 char *ab_cost(const struct ab_experiment *experiment, const struct ab_analysis *analysis);
 
-/* Why the comparison has no ratio or no interval; NULL when it has both. */
-char *ab_why_no_interval(const struct ab_experiment *experiment,
-                         const struct ab_comparison *comparison);
+/* Which comparisons have no ratio or no interval, and why: a sentence about each set of arms of
+ * which the same is to be said. *arm is 0 at first; NULL: no more. */
+char *ab_what_is_lacking(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
+                         size_t *arm);
 
 /* How the experiment was made and decided: a paragraph. */
 char *ab_method(const struct ab_experiment *experiment, const struct ab_analysis *analysis);

@@ -306,6 +306,7 @@ static struct ab_execution execution_of(const struct tune *tune)
         .trial = {.library = tune->library,
                   .folder = tune->folder,
                   .time_limit = ab->time_limit,
+                  .hook_time_limit = ab->time_limit,
                   .prepare = ab->prepare,
                   .cleanup = ab->cleanup,
                   .check = ab->check,
@@ -318,6 +319,7 @@ static struct ab_execution execution_of(const struct tune *tune)
                   .show_output = ab->show_output,
                   .gpu = tune->gpu},
         .time_limit_factor = ab->no_time_limit ? 0 : 3,
+        .allow_unattached = ab->allow_unattached,
         .quiet = ab->quiet,
         .label = "",
     };
@@ -489,7 +491,10 @@ static int tune_main(const struct command *command, int argc, char **argv)
 {
     struct tune_options options;
     struct tune tune = {.options = &options};
-    int status = tune_options_parse(command, argc, argv, &options);
+    int status;
+
+    command_hold_descriptors();
+    status = tune_options_parse(command, argc, argv, &options);
 
     if (status == -1) {
         memory_failure_status = COMMAND_RUN_FAILED;
