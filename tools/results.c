@@ -68,10 +68,11 @@ static size_t place_of(struct results *results, const char *table, const char *c
         size += strlen(texts[i]) + digits;
     }
     key = memory_allocate(size, 1);
-    length = (size_t)sprintf(key, "%s", table);
+    length = (size_t)snprintf(key, size, "%s", table);
     for (size_t i = 0; i < count; i++) {
         /* The length keeps "a", "bc" apart from "ab", "c". */
-        length += (size_t)sprintf(key + length, "|%zu:%s", strlen(texts[i]), texts[i]);
+        length +=
+            (size_t)snprintf(key + length, size - length, "|%zu:%s", strlen(texts[i]), texts[i]);
     }
     if (results->index == NULL) {
         results->index = json_object();

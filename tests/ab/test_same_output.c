@@ -243,6 +243,24 @@ static void of_a_long_line_the_part_that_differs_is_shown(void **state)
     assert_null(strstr(error, "words"));
 }
 
+static void a_file_of_an_earlier_run_is_no_output_of_this_one(void **state)
+{
+    struct ab_same_output *same = new_same("result", 0, 0);
+
+    (void)state;
+    assert_int_equal(check(same, "5", true), AB_SAME);
+    ab_same_output_before(same, folder, "fast");
+    assert_int_equal(ab_same_output_check(same, output, folder, "fast", false, error, sizeof error),
+                     AB_SAME_NO_OUTPUT);
+    assert_contains(error, "left by an earlier run");
+    ab_same_output_before(same, folder, "fast");
+    assert_int_equal(check(same, "5", false), AB_SAME);
+    unlink(in_folder("result"));
+    ab_same_output_before(same, folder, "fast");
+    assert_int_equal(check(same, "5", false), AB_SAME);
+    ab_same_output_free(same);
+}
+
 static void files_are_found_by_arm_or_absolute(void **state)
 {
     char path[PATH_MAX];
@@ -340,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_definitions_are_refused),
+        in_its_folder(a_file_of_an_earlier_run_is_no_output_of_this_one),
         in_its_folder(only_what_matches_is_compared),
         in_its_folder(matches_that_are_missing_or_more_differ),
         in_its_folder(nothing_that_matches_is_no_output),

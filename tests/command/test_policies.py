@@ -73,7 +73,8 @@ class Policies(support.Case):
 
         results = read("docs", "results.md")
         measured = [float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*(?:\.\d+)?", results)]
-        steps = re.findall(r"(?m)^def (\w+)\(", read("tests", "gpu", "run"))
+        steps = [step for file in ("run", "compare_steps.py")
+                 for step in re.findall(r"(?m)^def (\w+)\(", read("tests", "gpu", file))]
         count = 0
         for name, text in self.figures():
             commands = re.findall(r"tests/gpu/run BUILD --only (\w+)", text)

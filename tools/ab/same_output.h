@@ -29,6 +29,10 @@ enum ab_same {
     AB_SAME_NO_OUTPUT, /* nothing to compare: nothing matched, no file, no text: error says so */
 };
 
+/* Before a run: marks a file that is still there from an earlier one by an old time of change, so
+ * that a run which does not write it is found out. */
+void ab_same_output_before(struct ab_same_output *same, const char *folder, const char *arm);
+
 /* Takes what a run left as the reference, or compares it with that. output: its standard output;
  * folder: where relative paths begin. */
 enum ab_same ab_same_output_check(struct ab_same_output *same, const char *output,

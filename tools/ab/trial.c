@@ -489,8 +489,12 @@ bool ab_trial_run(const struct ab_experiment *experiment, const struct ab_trial_
                           .options = options,
                           .run = run,
                           .arm = &experiment->arms[run->arm]};
-    bool made = begin(&trial) && trial_run_required_hook(&trial, "prepare", options->prepare);
+    bool made;
 
+    if (options->same_output != NULL) {
+        ab_same_output_before(options->same_output, ".", trial.arm->name);
+    }
+    made = begin(&trial) && trial_run_required_hook(&trial, "prepare", options->prepare);
     if (made && run->outcome == AB_OK) {
         made = run_command(&trial);
         if (made) {
