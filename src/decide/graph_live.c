@@ -20,7 +20,8 @@ struct group {
     _Atomic(CUgraphExec) siblings[POLICY_ARM_LIMIT]; /* by arm; NULL: the program's own serves it */
     _Atomic(CUgraphExec) last;                       /* launched; NULL: none yet */
     _Atomic uint64_t stream;                         /* into which; 0: it is gone */
-    atomic_bool stays;                               /* with the last one */
+    _Atomic(CUevent) launched; /* recorded behind each launch while there are siblings */
+    atomic_bool stays;         /* with the last one */
 };
 
 static struct handle_map groups = HANDLE_MAP_INITIALISER(struct group);
@@ -326,16 +327,34 @@ static uint64_t key_of(CUstream stream, bool per_thread_default)
     return UINT64_MAX - thread;
 }
 
-/* What was launched last is another executable in another stream, and no longer a sibling: nothing
- * but waiting orders the two. A stream that is gone, or of another thread, cannot be waited for,
- * and while a stream captures none should be. */
-static void wait_for_last(const struct group *group)
+/* By a name that means the same to every variant of a function. */
+static CUstream stream_of(CUstream stream, bool per_thread_default)
 {
-    const uint64_t stream = atomic_load_explicit(&group->stream, memory_order_relaxed);
-    if (stream && stream < UINT64_MAX / 2 && !decide_captures_exist() &&
-        cuda_driver.cuStreamSynchronize)
-        cuda_driver.cuStreamSynchronize(stream == 1 ? CU_STREAM_LEGACY
-                                                    : (CUstream)(uintptr_t)stream);
+    if (stream)
+        return stream;
+    return per_thread_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+/* Another thread that launches the same graph for the first time may have made one meanwhile. */
+static CUevent event_of(struct group *group)
+{
+    CUevent event = atomic_load_explicit(&group->launched, memory_order_acquire), made = NULL;
+    if (event || !cuda_driver.cuEventCreate || !cuda_driver.cuEventDestroy ||
+        cuda_driver.cuEventCreate(&made, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+        return event;
+    if (atomic_compare_exchange_strong(&group->launched, &event, made))
+        return made;
+    cuda_driver.cuEventDestroy(made);
+    return event;
+}
+
+/* What was launched last was a sibling, which is no longer there: nothing else orders the program's
+ * own executable behind it. An event does whatever became of the stream. */
+static void wait_for_last(const struct group *group, CUstream stream, bool per_thread_default)
+{
+    CUevent event = atomic_load_explicit(&group->launched, memory_order_acquire);
+    if (event && cuda_driver.cuStreamWaitEvent)
+        cuda_driver.cuStreamWaitEvent(stream_of(stream, per_thread_default), event, 0);
 }
 
 static CUgraphExec present(const struct group *group, CUgraphExec executable)
@@ -357,31 +376,50 @@ static bool is_sibling(const struct group *group, CUgraphExec executable)
     return false;
 }
 
+static struct group *group_of(CUgraphExec executable)
+{
+    return decide_live_graphs_exist() ? handle_map_find(&groups, (uintptr_t)executable) : NULL;
+}
+
 CUgraphExec decide_live_graph_pick(CUgraphExec executable, CUstream stream, bool per_thread_default)
 {
-    struct group *group =
-        decide_live_graphs_exist() ? handle_map_find(&groups, (uintptr_t)executable) : NULL;
+    struct group *group = group_of(executable);
     if (!group)
         return executable;
-    const uint64_t key = key_of(stream, per_thread_default);
     CUgraphExec last = atomic_load_explicit(&group->last, memory_order_acquire);
-    CUgraphExec chosen = present(group, executable);
     bool stays = atomic_load_explicit(&group->stays, memory_order_acquire);
-    if (last && atomic_load_explicit(&group->stream, memory_order_acquire) != key) {
-        if (last != executable && !is_sibling(group, last)) {
-            wait_for_last(group);
-        } else if (!stays) {
-            atomic_store_explicit(&group->stays, stays = true, memory_order_release);
-            report_note("warning",
-                        "live: an executable graph stays in one arm: it is launched into "
-                        "more than one stream");
-        }
+    if (last && last != executable && !is_sibling(group, last)) {
+        wait_for_last(group, stream, per_thread_default);
+        return executable;
     }
-    if (stays)
-        chosen = last;
-    atomic_store_explicit(&group->last, chosen, memory_order_release);
-    atomic_store_explicit(&group->stream, key, memory_order_release);
-    return chosen;
+    if (!stays && last &&
+        atomic_load_explicit(&group->stream, memory_order_acquire) !=
+            key_of(stream, per_thread_default)) {
+        atomic_store_explicit(&group->stays, stays = true, memory_order_release);
+        report_note("warning", "live: an executable graph stays in one arm: it is launched into "
+                               "more than one stream");
+    }
+    return stays ? last : present(group, executable);
+}
+
+void decide_live_graph_launched(CUgraphExec executable, CUgraphExec launched, CUstream stream,
+                                bool per_thread_default)
+{
+    struct group *group = group_of(executable);
+    if (!group)
+        return;
+    atomic_store_explicit(&group->last, launched, memory_order_release);
+    atomic_store_explicit(&group->stream, key_of(stream, per_thread_default), memory_order_release);
+    CUevent event = is_sibling(group, launched) ? event_of(group) : NULL;
+    if (event && cuda_driver.cuEventRecord)
+        cuda_driver.cuEventRecord(event, stream_of(stream, per_thread_default));
+}
+
+void decide_live_graph_give_up(CUgraphExec executable, CUstream stream, bool per_thread_default)
+{
+    struct group *group = group_of(executable);
+    if (group && atomic_load_explicit(&group->last, memory_order_acquire) != executable)
+        wait_for_last(group, stream, per_thread_default);
 }
 
 void decide_live_graph_refused(CUgraphExec executable)
@@ -400,8 +438,12 @@ void decide_live_graph_gone(CUgraphExec executable)
     if (siblings_of(executable, siblings, true))
         destroy_all(siblings);
     handle_map_lock(&groups);
+    struct group *group = handle_map_find(&groups, (uintptr_t)executable);
+    CUevent event = group ? atomic_exchange(&group->launched, NULL) : NULL;
     remove_group(executable);
     handle_map_unlock(&groups);
+    if (event)
+        cuda_driver.cuEventDestroy(event);
 }
 
 void decide_live_stream_gone(CUstream stream)

@@ -42,12 +42,17 @@ void decide_live_graph_changed(CUgraphExec executable, CUgraph graph, CUgraphNod
                                const struct cuda_kernel_node_params *parameters,
                                const struct decide_live_call *call);
 
-/* The executable that the launch goes to. Launch path: no lock, no allocation, and no query unless
- * the graph has just lost its siblings and goes to another stream. */
+/*
+ * A launch: which executable it goes to; that it went through, launched being the one that did; or
+ * that a sibling was refused, before the program's own is tried, and after that one went through.
+ * Behind each launch of a sibling an event is recorded, for which the program's own waits when it
+ * has to take over. Launch path: no lock, no allocation, no query; an event is made once a graph.
+ */
 CUgraphExec decide_live_graph_pick(CUgraphExec executable, CUstream stream,
                                    bool per_thread_default);
-
-/* The sibling could not be launched, and the program's own executable could. */
+void decide_live_graph_launched(CUgraphExec executable, CUgraphExec launched, CUstream stream,
+                                bool per_thread_default);
+void decide_live_graph_give_up(CUgraphExec executable, CUstream stream, bool per_thread_default);
 void decide_live_graph_refused(CUgraphExec executable);
 
 /* Before the program's executable is destroyed: its siblings are. */

@@ -145,6 +145,17 @@ static CUresult update_v1(const struct decide_live_call *call, CUgraphExec sibli
     return real(sibling, repeated(call)->graph, &error_node, &update_result);
 }
 
+static CUresult updated(const struct preload_slot *slot, CUgraphExec executable, CUgraph graph,
+                        CUresult result, const struct repeated_call *repeat)
+{
+    wrap_count(slot);
+    if (result == CUDA_SUCCESS) {
+        decide_graph_updated(executable, graph);
+        changed(executable, graph, NULL, NULL, repeat);
+    }
+    return result;
+}
+
 static CUresult graph_exec_update_v1(const struct preload_slot *slot, const void *caller,
                                      CUgraphExec executable, CUgraph graph, CUgraphNode *error_node,
                                      void *update_result)
@@ -155,12 +166,7 @@ static CUresult graph_exec_update_v1(const struct preload_slot *slot, const void
         .call.repeat = update_v1, .real = (void *)real, .graph = graph};
 
     (void)caller;
-    wrap_count(slot);
-    if (result == CUDA_SUCCESS) {
-        decide_graph_updated(executable, graph);
-        changed(executable, graph, NULL, NULL, &repeat);
-    }
-    return result;
+    return updated(slot, executable, graph, result, &repeat);
 }
 
 static CUresult update_v2(const struct decide_live_call *call, CUgraphExec sibling)
@@ -183,12 +189,7 @@ static CUresult graph_exec_update_v2(const struct preload_slot *slot, const void
         .call.repeat = update_v2, .real = (void *)real, .graph = graph};
 
     (void)caller;
-    wrap_count(slot);
-    if (result == CUDA_SUCCESS) {
-        decide_graph_updated(executable, graph);
-        changed(executable, graph, NULL, NULL, &repeat);
-    }
-    return result;
+    return updated(slot, executable, graph, result, &repeat);
 }
 
 /* The program's call about a node on a partition, so that the node stays there: parameters are
@@ -408,14 +409,16 @@ static CUresult launch_live(CUresult (*real)(CUgraphExec, CUstream), CUgraphExec
         decide_live_begin_step();
     chosen = decide_live_graph_pick(executable, stream, per_thread);
     result = real(chosen, stream);
-    if (result == CUDA_SUCCESS)
-        decide_graph_launched(chosen);
-    if (result == CUDA_SUCCESS || chosen == executable)
-        return result;
-    result = real(executable, stream);
+    if (result != CUDA_SUCCESS && chosen != executable) {
+        decide_live_graph_give_up(executable, stream, per_thread);
+        chosen = executable;
+        result = real(executable, stream);
+        if (result == CUDA_SUCCESS)
+            decide_live_graph_refused(executable);
+    }
     if (result == CUDA_SUCCESS) {
-        decide_live_graph_refused(executable);
-        decide_graph_launched(executable);
+        decide_live_graph_launched(executable, chosen, stream, per_thread);
+        decide_graph_launched(chosen);
     }
     return result;
 }

@@ -285,16 +285,52 @@ def default_streams_are_told_apart():
     expect_equal(domains(replayed(result)), by_slice(3)[:12], result)
 
 
-@test
-def after_it_lost_its_executables_another_stream_waits():
-    result = graph_run("node 4 instantiate flags stream 1 repeat 2 launch end "
-                       "fail cuGraphExecKernelNodeSetParams_v2:2=1 set 6 stream 2 launch launch")
-    waits = result.named("cuStreamSynchronize")
-    expect_equal(len(waits), 1, result)
+def expect_order(result, last, takes_over, stream):
+    """The launch `takes_over` waits for an event recorded behind the launch `last`."""
     launches = result.named("cuGraphLaunch")
-    expect_equal(waits[0]["stream"], launches[1]["stream"], result)
-    expect(result.calls.index(launches[1]) < result.calls.index(waits[0])
-           < result.calls.index(launches[2]), "another order", result)
+    calls = result.calls
+    records = [call for call in result.named("cuEventRecord") if calls.index(call) < calls.index(launches[takes_over])]
+    waits = result.named("cuStreamWaitEvent")
+    expect_equal(len(waits), 1, result)
+    expect_equal(waits[0]["event"], records[-1]["event"], result)
+    expect_equal(records[-1]["stream"], launches[last]["stream"], result)
+    expect_equal(waits[0]["stream"], stream or launches[takes_over]["stream"], result)
+    expect(calls.index(launches[last]) < calls.index(records[-1]) < calls.index(waits[0])
+           < calls.index(launches[takes_over]), "another order", result)
+
+
+REFUSED = "fail cuGraphExecKernelNodeSetParams_v2:2=1 set 6"
+
+
+@test
+def after_it_lost_its_executables_the_next_launch_waits_for_the_last():
+    result = graph_run(f"node 4 instantiate flags stream 1 repeat 2 launch end {REFUSED} "
+                       "stream 2 launch launch destroy")
+    expect_order(result, 1, 2, None)
+    expect_equal(len(result.named("cuEventDestroy_v2") + result.named("cuEventDestroy")), 1, result)
+
+
+@test
+def it_waits_also_where_the_last_stream_is_gone():
+    result = graph_run(f"node 4 instantiate flags stream 1 repeat 2 launch end {REFUSED} "
+                       "no_stream 1 stream 2 launch launch")
+    expect_order(result, 1, 2, None)
+
+
+@test
+def it_waits_also_for_a_launch_into_a_default_stream():
+    result = graph_run(f"node 4 instantiate flags repeat 2 launch end {REFUSED} stream 2 launch launch")
+    launches, waits = result.named("cuGraphLaunch"), result.named("cuStreamWaitEvent")
+    expect_equal([wait["stream"] for wait in waits], [launches[2]["stream"]], result)
+
+
+@test
+def it_waits_also_where_the_launch_of_another_executable_is_refused():
+    result = graph_run("node 4 instantiate flags stream 1 repeat 2 launch end stream 2 "
+                       "fail cuGraphLaunch:1=1 launch launch")
+    launches = result.named("cuGraphLaunch")
+    expect(launches[2]["executable"] != launches[3]["executable"], "no other executable", result)
+    expect_order(result, 1, 3, None)
 
 
 @test
