@@ -105,11 +105,26 @@ static void take_facts(struct control_process *process)
     process->launches = results_number(process->report, "launches");
 }
 
-static bool may_run(const struct report_view *view)
+/* Whether the process is still the program whose counters these are. */
+static bool may_run(const struct report_view *view, const char *counters)
 {
     bool known, running = report_process_running(&view->header.process, &known);
 
-    return view->header.process.end_time == 0 && (running || !known);
+    return view->header.process.end_time == 0 &&
+           (running ? targets_may_use((long)view->header.process.pid, counters) : !known);
+}
+
+static bool runs_still(const char *counters)
+{
+    struct report_view view;
+    char error[256];
+    bool runs = report_view_file(&view, counters, error, sizeof error);
+
+    if (runs) {
+        runs = may_run(&view, counters);
+        report_view_free(&view);
+    }
+    return runs;
 }
 
 static void read_again(struct control_process *process)
@@ -126,7 +141,7 @@ static void read_again(struct control_process *process)
     process->acted = (uint16_t)view.header.exchange.generation;
     if (view.truncated) {
         end_with(process, CONTROL_FAILED, "%s: the file is damaged", process->target->counters);
-    } else if (!may_run(&view)) {
+    } else if (!may_run(&view, process->target->counters)) {
         end_with(process, CONTROL_FAILED, "it is no longer running");
     }
     report_view_free(&view);
@@ -249,29 +264,33 @@ static void take_answer(struct control_process *process, const struct report_exc
 void control_await(struct control_process *process, double deadline)
 {
     const struct timespec pause = {0, 5000000};
+    const int between_looks = 20; /* a tenth of a second */
     struct report_exchange exchange;
-    bool ended, known = true;
-    struct report_view view;
+    bool ended = false;
     const double start = control_now();
 
     if (process->outcome != CONTROL_SENT) {
         return;
     }
-    while (report_counters_answer(process->target->counters, &exchange, &ended)) {
+    for (int reads = 1; report_counters_answer(process->target->counters, &exchange, &ended);
+         reads++) {
         /* Later requests are answered together with this one. */
         if ((int32_t)(exchange.reload_answered - process->wanted) >= 0) {
             take_answer(process, &exchange);
             return;
         }
-        if (control_now() >= deadline) {
+        if (control_now() >= deadline ||
+            (reads % between_looks == 0 && !runs_still(process->target->counters))) {
             break;
         }
         nanosleep(&pause, NULL);
     }
-    if (control_now() < deadline ||
-        (report_view_file(&view, process->target->counters, (char[256]){0}, 256) &&
-         (known = may_run(&view), report_view_free(&view), !known))) {
+    if (ended || !runs_still(process->target->counters)) {
         end_with(process, CONTROL_FAILED, "it ended before it read the policy again");
+        return;
+    }
+    if (deadline <= start) {
+        end_with(process, CONTROL_SENT, "sent: it reads the policy again at its next launch");
         return;
     }
     end_with(process, CONTROL_SENT,

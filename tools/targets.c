@@ -138,6 +138,30 @@ static struct look look_at(long pid)
     return look;
 }
 
+bool targets_may_use(long pid, const char *counters)
+{
+    char *name = memory_format("/proc/%ld/maps", pid), *line = NULL;
+    FILE *file = fopen(name, "re");
+    struct stat status;
+    bool found = false, any = false, failed = file == NULL || stat(counters, &status) != 0;
+    size_t size = 0;
+
+    free(name);
+    while (!failed && !found && getline(&line, &size, file) > 0) {
+        struct mapping mapping;
+
+        any = true;
+        found = read_mapping(line, &mapping) && strstr(mapping.path, ".counters") != NULL &&
+                mapping.inode == status.st_ino;
+    }
+    if (file != NULL) {
+        failed |= ferror(file) != 0;
+        fclose(file);
+    }
+    free(line);
+    return found || failed || !any; /* none at all: its first thread has ended */
+}
+
 /* ---- Why a process has none --------------------------------------------------------------------
  */
 
@@ -349,7 +373,8 @@ static enum file_state state_of(const char *path, long *pid, char *error, size_t
     if (!report_view_file(&view, path, error, size)) {
         return FILE_WRONG;
     }
-    running = report_process_running(&view.header.process, &known);
+    running = report_process_running(&view.header.process, &known) &&
+              targets_may_use((long)view.header.process.pid, path);
     ended = view.header.process.end_time != 0 || (known && !running);
     *pid = running ? (long)view.header.process.pid : 0;
     report_view_free(&view);

@@ -33,19 +33,33 @@ static uint64_t decimal(const char *text)
     return value;
 }
 
-static uint64_t start_ticks(const char *path)
+/* The fields of /proc/…/stat that are asked about here. */
+struct process_fields {
+    char state;
+    uint64_t threads, start_ticks;
+};
+
+static struct process_fields read_fields(const char *path)
 {
+    struct process_fields fields = {0};
     char text[1024];
     if (read_small_file(path, text, sizeof text) == 0)
-        return 0;
+        return fields;
     /* The second field is a name in parentheses that may hold spaces and parentheses itself. */
     const char *field = strrchr(text, ')');
-    for (int number = 2; field != NULL && number < 22; number++) {
+    for (int number = 3; field != NULL && number <= 22; number++) {
         field = strchr(field, ' ');
-        if (field != NULL)
-            field++;
+        if (field == NULL)
+            break;
+        field++;
+        if (number == 3)
+            fields.state = *field;
+        else if (number == 20)
+            fields.threads = decimal(field);
+        else if (number == 22)
+            fields.start_ticks = decimal(field);
     }
-    return field == NULL ? 0 : decimal(field);
+    return fields;
 }
 
 static void read_boot_id(char *boot_id, size_t size)
@@ -94,7 +108,7 @@ static int64_t start_time(uint64_t ticks)
 void report_process_fill(struct report_process *process)
 {
     process->pid = (uint32_t)getpid();
-    process->start_ticks = start_ticks("/proc/self/stat");
+    process->start_ticks = read_fields("/proc/self/stat").start_ticks;
     process->pid_namespace = pid_namespace();
     process->start_time = start_time(process->start_ticks);
     process->image = since_boot();
@@ -113,5 +127,10 @@ bool report_process_running(const struct report_process *process, bool *known)
     if (!*known)
         return false;
     snprintf(path, sizeof path, "/proc/%u/stat", process->pid);
-    return start_ticks(path) == process->start_ticks;
+    const struct process_fields fields = read_fields(path);
+    /* Over, and only waiting to be asked for its status; with threads left, its first one alone is.
+     */
+    if ((fields.state == 'Z' || fields.state == 'X') && fields.threads < 2)
+        return false;
+    return fields.start_ticks == process->start_ticks;
 }

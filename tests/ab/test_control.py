@@ -24,17 +24,20 @@ def policy(domain, name="a", more=""):
     return f"[policy]\nversion = 1\n\n{more}[kernel {name}]\nname = k*\nmem_sync_domain = {domain}\n"
 
 
+ROUND = ["launch", "kernel1", "3", "8", "say", "launched", "wait"]
+
+
 class Process:
     """The test program: it launches kernel1 and waits, again and again."""
 
-    def __init__(self, case, rounds=6, launcher=(), **changes):
+    def __init__(self, case, rounds=6, launcher=(), first=(), **changes):
         self.case = case
         self.calls = case.path(f"calls{len(case.processes)}")
         environment = {"LD_LIBRARY_PATH": DOUBLES, "LD_PRELOAD": support.LIBRARY,
                        "CUDAPOLICY_FILE": case.path("policy.ini"),
                        "CUDAPOLICY_REPORT": case.path("%p.json"),
                        "RECORDING_DRIVER_LOG": self.calls, **changes}
-        steps = ["launch", "kernel1", "3", "8", "say", "launched", "wait"] * rounds
+        steps = [*first, *ROUND * rounds]
         settings = [f"{name}={value}" for name, value in environment.items() if value is not None]
         self.process = subprocess.Popen(
             [*launcher, "env", *settings, PROGRAM, *steps], env=support.environment(), text=True,
@@ -345,6 +348,50 @@ class Targets(Control):
         self.assertIn("is no longer running", self.ctl(process.counters(), "off", status=1).stderr)
         self.assertIn("no counters of a running process",
                       self.ctl(self.folder, "off", status=1).stderr)
+
+    def start_reload(self, process):
+        """The command, when it has sent its request and waits for the answer."""
+        before = self.ask(process.pid, "status")["processes"][0]["generation"]
+        waiting = self.start("ctl", str(process.pid), "reload", "--timeout", "1000")
+        while self.ask(process.pid, "status")["processes"][0]["generation"] == before:
+            self.assertIsNone(waiting.poll())
+        return waiting
+
+    def test_a_process_that_nobody_asked_for_its_status_has_ended(self):
+        process = Process(self)
+        waiting = self.start_reload(process)
+        process.process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        said = "".join(waiting.communicate(timeout=support.TIME_LIMIT))
+        self.assertIn("it ended before it read the policy again", said)
+        self.assertIn("is no longer running", self.ctl(process.counters(), "off", status=1).stderr)
+        self.assertIn("no counters of a running process",
+                      self.ctl(self.folder, "off", status=1).stderr)
+
+    def test_counters_of_a_program_that_executed_another_are_no_target(self):
+        process = Process(self, first=[*ROUND, "exec"])
+        first = process.counters()
+        process.launch()
+        self.assertIn("is no longer running", self.ctl(first, "off", status=1).stderr)
+        self.assertEqual(len(self.ask(self.folder, "off")["processes"]), 1)
+        self.assertEqual(process.launch(), NONE)
+
+    def test_who_waits_is_told_of_a_program_that_executed_another(self):
+        process = Process(self, first=[*ROUND, "exec"])
+        waiting = self.start_reload(process)
+        process.launch()
+        said = "".join(waiting.communicate(timeout=support.TIME_LIMIT))
+        self.assertIn("it ended before it read the policy again", said)
+
+    def test_a_copy_of_counters_is_no_target(self):
+        process = Process(self)
+        process.settings()
+        os.mkdir(self.path("copies"))
+        shutil.copy(process.counters(), self.path("copies"))
+        copy = os.path.join(self.path("copies"), os.path.basename(process.counters()))
+        self.assertIn("is no longer running", self.ctl(copy, "off", status=1).stderr)
+        self.ctl(self.path("copies"), "off", status=1)
+        self.assertEqual(process.launch(), REMOTE)
 
     def test_a_report_is_not_the_counters_of_a_process(self):
         process = Process(self)
