@@ -515,6 +515,14 @@ static bool empty_shards(void)
                     REPORT_SHARD_STRIDE);
 }
 
+static void forget_image(void)
+{
+    munmap(report_image, IMAGE_SIZE);
+    munmap(shards[REPORT_SHARED_SHARD], REPORT_SHARD_STRIDE);
+    shards[REPORT_SHARED_SHARD] = NULL;
+    report_image = NULL;
+}
+
 void report_image_after_fork(void)
 {
     /* Another thread of the parent may have held the lock; here is only this one. */
@@ -525,16 +533,16 @@ void report_image_after_fork(void)
     file_path[0] = '\0';
     memset(reserved, 0, sizeof reserved);
     memset(shard_reserved, 0, sizeof shard_reserved);
+    /* Not even the first rows were there yet: the child begins anew. */
+    if (report_image != NULL && report_counts.kernels == 0)
+        forget_image();
     if (report_image == NULL)
         return;
     report_counts.streams = 0;
     report_counts.shards = 0;
     memset(report_counts.overflow, 0, sizeof report_counts.overflow);
     if (!empty_shards() || !copy_after_fork()) {
-        munmap(report_image, IMAGE_SIZE);
-        munmap(shards[REPORT_SHARED_SHARD], REPORT_SHARD_STRIDE);
-        shards[REPORT_SHARED_SHARD] = NULL;
-        report_image = NULL;
+        forget_image();
         make_failed = true;
         report_log(REPORT_LOG_WARN, "no report of a forked process: no address space for it");
     }

@@ -186,7 +186,9 @@ bool report_tables_make(void)
     forget_shape(others);
     for (size_t i = 0; i < REPORT_SETTING_LIMIT; i++)
         cell_row(0)->results[i].rule = REPORT_RULE_NONE;
-    report_counts.kernels = report_counts.cells = 1;
+    report_counts.cells = 1;
+    /* A child that is forked before this makes its tables itself. */
+    __atomic_store_n(&report_counts.kernels, 1, __ATOMIC_RELEASE);
     report_image_publish();
     return true;
 }
@@ -499,8 +501,10 @@ void report_note(const char *severity, const char *format, ...)
 void report_tables_after_fork(void)
 {
     slots_stale = true;
-    if (report_image == NULL)
+    if (report_image == NULL) {
+        shared_text_count = 0;
         return;
+    }
     for (uint32_t kernel = 0; kernel < report_counts.kernels; kernel++)
         forget_shape(kernel_row(kernel));
 }
