@@ -169,6 +169,25 @@ def ab_live_graph(context, row):
             f"{statistics.mean(times):.4f} ({len(times)})")
 
 
+def ab_live_order(context, row):
+    """The driver orders launches of one executable graph in different streams. So must a live
+    comparison, whose launches are of an executable an arm: the program counts its launches."""
+    program = context.compile("graph_order.cu", "graph_order")
+    counter = policy(context, "counter", WRITER.replace("write_host_memory", "count_slowly"))
+    for burst in (1, 7, 500):
+        out, _, _ = context.run([program, "4000", burst], context.environment(), 60)
+        row("ab live order", f"bursts of {burst}, without", out.strip())
+        folder = context.output / f"live-order-{burst}"
+        experiment(context, row, "ab live order", f"order-{burst}", "--live", "--graph-steps",
+                   "--slice=20", "--drop=2", "--runs=3", "--folder", folder, "none",
+                   f"remote={counter}", "--", program, "4000", burst, limit=120, kinds=("json",))
+        for run in sorted(folder.glob("runs/*")):
+            printed = (run / "stdout").read_text().strip()
+            row("ab live order", f"bursts of {burst}, {run.name}", printed)
+            if not re.match(r"launches (\d+) counted \1 ", printed):
+                raise RuntimeError(f"launches were lost: {printed}")
+
+
 def tune(context, row):
     """Two workloads: one with something to win, and one without."""
     base = policy(context, "tuned", TUNED)
@@ -182,4 +201,4 @@ def tune(context, row):
         row("tune", f"{name}: a policy was written", found.exists())
 
 
-STEPS = (ab_nccl, ab_gemm, ab_two, ab_writer, ab_live, ab_live_graph, tune)
+STEPS = (ab_nccl, ab_gemm, ab_two, ab_writer, ab_live, ab_live_graph, ab_live_order, tune)
