@@ -126,7 +126,9 @@ int job_run(struct job *job, char **argv)
         struct environment environment;
 
         fill_environment(job, library, policy, &environment);
+        opened_begin(&job->opened, library, policy);
         status = child_run(argv, environment.variables, &started);
+        opened_end(&job->opened);
         environment_release(&environment);
     }
     free(policy);
