@@ -112,6 +112,12 @@ static const char *last_reason(const struct opened *opened)
     if (opened != NULL && opened->known && !opened->seen[OPENED_POLICY]) {
         return "no process with the library asked for a function of the CUDA driver on this host";
     }
+    if (opened != NULL && opened->known) {
+        return "a process with the library asked for CUDA, but launched no kernel that a preload "
+               "sees (libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made before), or "
+               "could "
+               "not write its report: in a container the folder for reports may be missing";
+    }
     return "it launched none, or only where a preload does not reach: children that are "
            "set-user-ID "
            "or linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made "
