@@ -36,7 +36,7 @@ static void watch(struct opened *opened, const char *path, enum opened_file file
     number = inotify_add_watch(opened->events, path, IN_OPEN | IN_ONESHOT);
     if (number >= 0) {
         opened->watches[opened->watched++] = (struct opened_watch){number, file};
-    } else if (file == OPENED_LIBRARY || file == OPENED_POLICY) {
+    } else if (file != OPENED_DRIVER) {
         opened->known = false;
     }
 }
@@ -49,17 +49,20 @@ static void watch_driver(struct opened *opened, const char *folder)
     free(path);
 }
 
+/* The loader takes the first it finds, which is not the system's where the user names another. */
 static void watch_drivers(struct opened *opened)
 {
     const char *variable = getenv("LD_LIBRARY_PATH");
     char *folders = memory_copy(variable != NULL ? variable : ""), *folder, *rest = NULL;
+    int before = opened->watched;
 
-    for (size_t i = 0; i < sizeof driver_folders / sizeof driver_folders[0]; i++) {
-        watch_driver(opened, driver_folders[i]);
-    }
     for (folder = strtok_r(folders, ":;", &rest); folder != NULL;
          folder = strtok_r(NULL, ":;", &rest)) {
         watch_driver(opened, folder);
+    }
+    for (size_t i = 0;
+         i < sizeof driver_folders / sizeof driver_folders[0] && opened->watched == before; i++) {
+        watch_driver(opened, driver_folders[i]);
     }
     free(folders);
 }
@@ -73,7 +76,6 @@ void opened_begin(struct opened *opened, const char *library, const char *policy
     opened->known = true;
     watch(opened, library, OPENED_LIBRARY);
     watch(opened, policy, OPENED_POLICY);
-    watch(opened, "/proc/self/exe", OPENED_COMMAND);
     watch_drivers(opened);
 }
 

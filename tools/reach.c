@@ -87,21 +87,21 @@ bool reach_check(const char *program, bool quiet)
 /* What the files say that were opened; NULL for nothing. */
 static const char *opened_reason(const struct opened *opened)
 {
+    if (opened != NULL && opened->inner_run) {
+        return "cudapolicy run was started again inside, and tells of what it starts itself";
+    }
     if (opened == NULL || !opened->known) {
         return NULL;
     }
     if (!opened->seen[OPENED_LIBRARY]) {
-        return "no process of the job on this host loaded libcudapolicy.so";
-    }
-    if (opened->seen[OPENED_COMMAND]) {
-        return "cudapolicy was started again in the job, and what an inner run starts is told by "
-               "that one";
+        return "no process on this host loaded libcudapolicy.so";
     }
     if (!opened->seen[OPENED_POLICY] && opened->seen[OPENED_DRIVER]) {
-        return "the CUDA driver was loaded on this host, but the library was asked for none of its "
-               "functions: LD_PRELOAD was lost on the way to the program (env -i, sudo, ssh, a "
-               "module, a container), or the driver was "
-               "loaded with RTLD_DEEPBIND or dlmopen";
+        return "LD_PRELOAD was lost on the way to the program, it seems (env -i, sudo, ssh, a "
+               "module, "
+               "a container): the CUDA driver was loaded on this host, but not asked for a "
+               "function by "
+               "way of the library. Or it was loaded with RTLD_DEEPBIND or dlmopen";
     }
     return NULL;
 }
@@ -112,16 +112,11 @@ static const char *last_reason(const struct opened *opened)
     if (opened != NULL && opened->known && !opened->seen[OPENED_POLICY]) {
         return "no process with the library asked for a function of the CUDA driver on this host";
     }
-    if (opened != NULL && opened->known) {
-        return "a process with the library asked for CUDA, but launched no kernel that a preload "
-               "sees (libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made before), or "
-               "could "
-               "not write its report: in a container the folder for reports may be missing";
-    }
     return "it launched none, or only where a preload does not reach: children that are "
            "set-user-ID "
            "or linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made "
-           "before";
+           "before; "
+           "or its report could not be written, as where a container lacks the folder";
 }
 
 char *reach_explain(const char *program, const struct opened *opened)

@@ -2,19 +2,29 @@
 """What the tests of shells, switches of user and containers share: `cudapolicy run` around a command that
 starts a program on the recording driver, in a process group of its own of which nothing is left."""
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "command"))
 
 import support  # pylint: disable=wrong-import-position
 
-LIBRARY = support.LIBRARY
+# Library and driver of these tests alone: run looks at who opens them, and other tests do at the same time.
+FOLDER = os.path.realpath(tempfile.mkdtemp(prefix="cudapolicy-test-"))
+atexit.register(shutil.rmtree, FOLDER)
+os.chmod(FOLDER, 0o755)
+LIBRARY = shutil.copy(support.LIBRARY, FOLDER)
+DOUBLES = os.path.join(FOLDER, "driver")
+os.mkdir(DOUBLES)
+shutil.copy(os.path.join(os.environ["CUDAPOLICY_TEST_DOUBLES"], "libcuda.so.1"), DOUBLES)
+
 COMMAND = support.COMMAND
 PROGRAM = os.environ["CUDAPOLICY_TEST_PROGRAM"]
-DOUBLES = os.environ["CUDAPOLICY_TEST_DOUBLES"]
 STATIC = os.environ["CUDAPOLICY_TEST_STATIC"]
 
 LAUNCHES = 3

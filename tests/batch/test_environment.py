@@ -82,7 +82,7 @@ class Nested(launch_case.Case):
         self.assertEqual(result.returncode, 0, result)
         self.assertRegex(result.stderr, r"(?m)^kernel inner +1 +3 +")
         self.assertNotIn("kernel all", result.stderr)
-        self.assertIn("cudapolicy was started again in the job", result.stderr)
+        self.assertIn("cudapolicy run was started again inside", result.stderr)
 
     def test_the_library_is_preloaded_once(self):
         inner = self.inner("-q")
