@@ -116,6 +116,13 @@ class Sudo(launch_case.Case):
                                        "-p", policy, "--library", LIBRARY, "--", *LAUNCH))
 
 
+@unittest.skipUnless(os.getuid() == 0 and shutil.which("su"), "only root becomes another user without a password")
+class Su(launch_case.Case):
+    def test_what_root_starts_by_su_is_reached_unless_it_is_a_login(self):
+        self.assert_reached(self.run_under_policy("su", "-s", "/bin/sh", "root", "-c", words(*LAUNCH_ANEW)))
+        self.assert_lost(self.run_under_policy("su", "-s", "/bin/sh", "-", "root", "-c", words(*LAUNCH_ANEW)))
+
+
 class Privileged(launch_case.Case):
     def raised(self, mode, owner=0, group=0):
         if os.getuid() != 0:
@@ -141,7 +148,9 @@ class Privileged(launch_case.Case):
             os.unlink(program)
 
     def test_the_users_own_set_user_id_program_is_reached(self):
-        self.assert_reached(self.run_under_policy(self.raised(0o6755), *LAUNCH[1:]))
+        result = self.run_under_policy(self.raised(0o6755), *LAUNCH[1:])
+        self.assert_reached(result)
+        self.assertNotIn("set-user-ID", result.stderr)
 
     def test_what_a_set_user_id_program_starts_has_no_preload(self):
         if os.getuid() != 0 or not shutil.which("env"):
