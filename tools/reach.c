@@ -84,24 +84,21 @@ bool reach_check(const char *program, bool quiet)
     return kind != PROGRAM_MUSL;
 }
 
-/* What the files say that were opened; NULL for nothing. */
+static const char lost[] =
+    "LD_PRELOAD was lost on the way to the program, it seems (env -i, sudo, ssh, a module, a "
+    "container): the CUDA driver was loaded on this host, but not asked for a function by way of "
+    "the "
+    "library. Or it was loaded with RTLD_DEEPBIND or dlmopen";
+
+/* What is known of what the program started; NULL for nothing. */
 static const char *opened_reason(const struct opened *opened)
 {
     if (opened != NULL && opened->inner_run) {
         return "cudapolicy run was started again inside, and tells of what it starts itself";
     }
-    if (opened == NULL || !opened->known) {
-        return NULL;
-    }
-    if (!opened->seen[OPENED_LIBRARY]) {
-        return "no process on this host loaded libcudapolicy.so";
-    }
-    if (!opened->seen[OPENED_POLICY] && opened->seen[OPENED_DRIVER]) {
-        return "LD_PRELOAD was lost on the way to the program, it seems (env -i, sudo, ssh, a "
-               "module, "
-               "a container): the CUDA driver was loaded on this host, but not asked for a "
-               "function by "
-               "way of the library. Or it was loaded with RTLD_DEEPBIND or dlmopen";
+    if (opened != NULL && opened->known && opened->seen[OPENED_DRIVER] &&
+        !opened->seen[OPENED_POLICY]) {
+        return lost;
     }
     return NULL;
 }
@@ -109,27 +106,33 @@ static const char *opened_reason(const struct opened *opened)
 /* What is said when nothing else is known. */
 static const char *last_reason(const struct opened *opened)
 {
+    if (opened != NULL && opened->known && !opened->seen[OPENED_LIBRARY]) {
+        return "no process on this host loaded libcudapolicy.so";
+    }
     if (opened != NULL && opened->known && !opened->seen[OPENED_POLICY]) {
         return "no process with the library asked for a function of the CUDA driver on this host";
     }
     return "it launched none, or only where a preload does not reach: children that are "
-           "set-user-ID "
-           "or linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made "
-           "before; "
-           "or its report could not be written, as where a container lacks the folder";
+           "set-user-ID or "
+           "linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made before; "
+           "or "
+           "its report could not be written, as where a container lacks the folder";
 }
 
 char *reach_explain(const char *program, const struct opened *opened)
 {
     enum program_kind kind;
-    char *text = program_reason(program, &kind);
+    char *of_program = program_reason(program, &kind);
     const char *known = opened_reason(opened);
 
-    if (text != NULL) {
-        return text;
-    }
-    if (known != NULL) {
+    /* A launcher may be linked statically; of what one with privileges starts nothing is reached.
+     */
+    if (known != NULL && kind != PROGRAM_PRIVILEGED) {
+        free(of_program);
         return memory_copy(known);
+    }
+    if (of_program != NULL) {
+        return of_program;
     }
     if (!has_driver()) {
         return memory_copy("there is no CUDA driver (libcuda.so.1 cannot be loaded)");

@@ -199,6 +199,9 @@ class OtherPrograms(launch_case.Case):
         result = self.run_under_policy(launch_case.STATIC, *LAUNCH)
         self.assertEqual(result.stderr.count("is linked statically"), 1, result)
         self.assert_reached(result)
+        # What it starts without the preload is noticed, as with any other launcher.
+        self.assert_lost(self.run_under_policy(launch_case.STATIC, shutil.which("env"), "-i",
+                                               shutil.which("env"), *LAUNCH_ANEW[1:]))
 
     def test_quiet_does_not_tell(self):
         result = self.run_under_policy(launch_case.STATIC, options=["-q"])
