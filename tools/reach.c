@@ -87,8 +87,7 @@ bool reach_check(const char *program, bool quiet)
 static const char lost[] =
     "LD_PRELOAD was lost on the way to the program, it seems (env -i, sudo, ssh, a module, a "
     "container): the CUDA driver was loaded on this host, but not asked for a function by way of "
-    "the "
-    "library. Or it was loaded with RTLD_DEEPBIND or dlmopen";
+    "the library. Or it was loaded with RTLD_DEEPBIND or dlmopen";
 
 /* What is known of what the program started; NULL for nothing. */
 static const char *opened_reason(const struct opened *opened)
@@ -113,10 +112,8 @@ static const char *last_reason(const struct opened *opened)
         return "no process with the library asked for a function of the CUDA driver on this host";
     }
     return "it launched none, or only where a preload does not reach: children that are "
-           "set-user-ID or "
-           "linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, graphs made before; "
-           "or "
-           "its report could not be written, as where a container lacks the folder";
+           "set-user-ID or linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, "
+           "graphs made before; or its report could not be written, as where a container lacks the folder";
 }
 
 char *reach_explain(const char *program, const struct opened *opened)
