@@ -113,7 +113,8 @@ static const char *last_reason(const struct opened *opened)
     }
     return "it launched none, or only where a preload does not reach: children that are "
            "set-user-ID or linked statically, libraries loaded with RTLD_DEEPBIND or dlmopen, "
-           "graphs made before; or its report could not be written, as where a container lacks the folder";
+           "graphs made before; or its report could not be written, as where a container lacks the "
+           "folder";
 }
 
 char *reach_explain(const char *program, const struct opened *opened)
