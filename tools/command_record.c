@@ -83,7 +83,7 @@ static void print_inventory(const struct record_options *options, const struct r
                             const char *program, FILE *output)
 {
     if (results->process_count == 0) {
-        char *reason = reach_explain(program);
+        char *reason = reach_explain(program, &options->job.opened);
 
         command_error("no kernel launch of '%s' was seen: %s", program, reason);
         free(reason);
@@ -172,5 +172,8 @@ static int record_main(const struct command *command, int argc, char **argv)
         return command_usage_error(command, "no program given");
     }
     memory_failure_status = COMMAND_RUN_FAILED;
+    if (!reach_check(argv[optind], false)) {
+        return COMMAND_RUN_CANNOT_EXECUTE;
+    }
     return record(&options, argv + optind);
 }

@@ -151,7 +151,7 @@ static void print_nothing_seen(const struct run_options *options, const struct p
         command_error("the mode is off: nothing was seen or changed");
         return;
     }
-    reason = reach_explain(program);
+    reason = reach_explain(program, &options->job.opened);
     command_error("no kernel launch of '%s' was seen: %s", program, reason);
     free(reason);
 }
@@ -272,7 +272,8 @@ static int run_main(const struct command *command, int argc, char **argv)
                       unreadable ? "cannot be read" : "is wrong", argv[optind]);
         return COMMAND_RUN_FAILED;
     }
-    status = run(&options, policy, argv + optind);
+    status = reach_check(argv[optind], options.quiet) ? run(&options, policy, argv + optind)
+                                                      : COMMAND_RUN_CANNOT_EXECUTE;
     policy_free(policy);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "environment.h"
 #include "library_path.h"
 #include "memory.h"
+#include "nested.h"
 
 /* Of record: no rule, and nothing changed whatever happens. */
 static const char empty_policy[] = "[policy]\nversion = 1\nmode = observe\n";
@@ -126,7 +127,11 @@ int job_run(struct job *job, char **argv)
         struct environment environment;
 
         fill_environment(job, library, policy, &environment);
+        nested_tell();
+        opened_begin(&job->opened, library, policy);
         status = child_run(argv, environment.variables, &started);
+        opened_end(&job->opened);
+        job->opened.inner_run = nested_was_told(job->folder);
         environment_release(&environment);
     }
     free(policy);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "opened.h"
 #include "results.h"
 
 struct job {
@@ -22,6 +23,7 @@ struct job {
     /* Of job.c. */
     char *folder;
     bool started, keep;
+    struct opened opened; /* while it ran */
 };
 
 /* Runs argv and returns the status to end with; when the program did not begin to run, started is

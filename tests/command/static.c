@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A program that no loader starts. */
+/* A program that no loader starts. It becomes the program of its arguments, if there are any. */
 
-int main(void)
+#include <unistd.h>
+
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        execv(argv[1], argv + 1);
+        return 1;
+    }
     return 0;
 }

@@ -113,7 +113,7 @@ static void say_why_not_attached(const struct state *state, const struct ab_run 
     char *reason;
 
     if (run->outcome == AB_NOT_ATTACHED) {
-        reason = reach_explain(program);
+        reason = reach_explain(program, NULL);
         command_error("no kernel launch of '%s' was seen: %s", program, reason);
         free(reason);
     }
