@@ -200,7 +200,7 @@ class Schedule(Experiment):
         self.write("odd name.ini", OTHER_POLICY + "# other\n")
         self.assertEqual(list(self.roles("--no-repeat", arms=["p.ini", "d/p.ini", "x=p.ini",
                                                               "odd name.ini"])),
-                         ["p", "p-2", "x", "odd-name"])
+                         ["p", "p-2", "x", "odd name"])
 
     def test_one_arm_alone_shows_how_much_it_differs_from_itself(self):
         result = self.ab("--blocks", "10", arms=["p.ini"])
