@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +104,54 @@ static char *usable_name(long pid, const struct mapping *mapping)
     return NULL;
 }
 
+/* Where a process's first thread has ended and others go on, only theirs can be read. */
+static FILE *maps_of_threads(long pid)
+{
+    char *name = memory_format("/proc/%ld/task", pid);
+    DIR *folder = opendir(name);
+    FILE *file = NULL;
+    struct dirent *entry;
+    int first = EOF;
+
+    free(name);
+    while (folder != NULL && first == EOF && (entry = readdir(folder)) != NULL) {
+        if (file != NULL) {
+            fclose(file);
+        }
+        name = memory_format("/proc/%ld/task/%s/maps", pid, entry->d_name);
+        file = fopen(name, "re");
+        first = file != NULL ? getc(file) : EOF;
+        free(name);
+    }
+    if (first != EOF) {
+        ungetc(first, file);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return file;
+}
+
+/* NULL, with errno: they cannot be read. */
+static FILE *open_maps(long pid)
+{
+    char *name = memory_format("/proc/%ld/maps", pid);
+    FILE *file = fopen(name, "re");
+    int first;
+
+    free(name);
+    if (file == NULL) {
+        return NULL;
+    }
+    first = getc(file);
+    if (first != EOF) {
+        ungetc(first, file);
+        return file;
+    }
+    fclose(file);
+    return maps_of_threads(pid);
+}
+
 /* What the mappings of a process say. */
 struct look {
     bool failed;    /* they cannot be read */
@@ -112,12 +162,11 @@ struct look {
 
 static struct look look_at(long pid)
 {
-    char *name = memory_format("/proc/%ld/maps", pid), *line = NULL;
-    FILE *file = fopen(name, "re");
+    char *line = NULL;
+    FILE *file = open_maps(pid);
     struct look look = {.failed = file == NULL};
     size_t size = 0;
 
-    free(name);
     while (file != NULL && look.counters == NULL && getline(&line, &size, file) > 0) {
         struct mapping mapping;
 
@@ -186,15 +235,13 @@ static char *variable_of(long pid, const char *variable)
     return value;
 }
 
-static char *explain_missing(long pid, const struct look *look)
+static char *explain_unreached(long pid, const struct look *look)
 {
     char *mode = variable_of(pid, "CUDAPOLICY_MODE");
     char *report = variable_of(pid, "CUDAPOLICY_REPORT");
     const char *problem;
 
-    if (look->failed) {
-        problem = "its counters cannot be looked for: it is another user's process, or protected";
-    } else if (look->unusable) {
+    if (look->unusable) {
         problem = "its counters' file was removed, or lies where only root can reach it";
     } else if (!look->preloaded) {
         problem = "it does not run under a policy: start it by 'cudapolicy run', or with "
@@ -211,6 +258,60 @@ static char *explain_missing(long pid, const struct look *look)
     free(mode);
     free(report);
     return memory_copy(problem);
+}
+
+/* The field of /proc/PID/status behind this label, as "Uid:"; "" where it cannot be read. */
+static void status_field(long pid, const char *label, char *value, size_t size)
+{
+    char *name = memory_format("/proc/%ld/status", pid), line[256];
+    FILE *file = fopen(name, "re");
+    const size_t length = strlen(label);
+
+    free(name);
+    value[0] = '\0';
+    while (file != NULL && value[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, label, length) == 0) {
+            snprintf(value, size, "%s", line + length + strspn(line + length, " \t"));
+            value[strcspn(value, " \t\n")] = '\0';
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+/* Why we may not look at it. */
+static char *explain_protected(long pid)
+{
+    char owner[32];
+    const struct passwd *user;
+    uid_t number;
+
+    status_field(pid, "Uid:", owner, sizeof owner);
+    number = (uid_t)strtoul(owner, NULL, 10);
+    if (owner[0] == '\0' || number == geteuid()) {
+        return memory_copy("its counters cannot be looked for: it is protected (it changed its "
+                           "user, or lives in another user namespace), so that only root may");
+    }
+    user = getpwuid(number);
+    return memory_format("it is another user's process, of %s%s: only that user, or root, can "
+                         "tell it something",
+                         user != NULL ? "" : "user ", user != NULL ? user->pw_name : owner);
+}
+
+static char *explain_missing(long pid, const struct look *look)
+{
+    char state[8];
+
+    status_field(pid, "State:", state, sizeof state);
+    if (state[0] == '\0' && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+        return memory_copy("it has ended meanwhile");
+    }
+    if ((state[0] == 'Z' || state[0] == 'X') && !look->preloaded) {
+        return memory_copy("it has ended, and its parent did not ask for its status yet (a "
+                           "zombie): there is nothing to be told");
+    }
+    return look->failed ? explain_protected(pid) : explain_unreached(pid, look);
 }
 
 /* ---- Processes ---------------------------------------------------------------------------------
@@ -462,7 +563,8 @@ static bool is_process(const char *text, long *pid)
         return false;
     }
     name = memory_format("/proc/%ld", *pid);
-    there = access(name, F_OK) == 0;
+    /* Others' processes may be hidden. */
+    there = access(name, F_OK) == 0 || (kill((pid_t)*pid, 0) != 0 && errno == EPERM);
     free(name);
     return there;
 }
