@@ -339,5 +339,14 @@ class Torchrun(Launcher, test_ab.Experiment):
         os.chmod(self.write("torchrun", TORCHRUN.replace("{python}", sys.executable)), 0o755)
 
 
+class MemoryHooks(test_ab.Experiment):
+    def test_a_report_does_not_need_calls_that_communication_libraries_stand_in_for(self):
+        result = self.command("run", "--library", LIBRARY, "-p", "p.ini", PROGRAM, "launch", "k", "3", "4",
+                              env={**self.environment,
+                                   "LD_PRELOAD": os.environ["CUDAPOLICY_TEST_MEMORY_HOOK"]})
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("3 launches of 1 kernel in 1 process", result.stderr)
+
+
 if __name__ == "__main__":
     support.main()
