@@ -266,6 +266,16 @@ class Names(Experiment):
         self.assertEqual(result.returncode, 0, result)
         self.assertEqual(self.names(), ["none", "märz für 日本", "über uns", "none-again", "observe"])
 
+    def test_rules_of_a_live_comparison_have_names_that_rules_can_have(self):
+        for name in ("ä b", "ö b"):
+            self.write(f"{name}.ini", support.GOOD_POLICY)
+        result = self.command("ab", "--live", "--json", "--library", test_ab.LIBRARY, "--runs", "1",
+                              "--step-kernel", "k", "--quiet", "none", "ä b.ini", "ö b.ini", "--",
+                              test_ab.PROGRAM, "launch", "k", "1000", "8", env=self.environment)
+        self.assertIn(result.returncode, (0, 1, 2), result)
+        self.assertEqual([arm["name"] for arm in json.loads(result.stdout)["arms"]][:3],
+                         ["none", "ä b", "ö b"])
+
     def test_what_a_name_cannot_have_is_said(self):
         for word in ("a:b=p.ini", "x;y=none", " a=p.ini", "a =p.ini", "..=p.ini", "'=p.ini",
                      "y" * 101 + "=p.ini", "a\nb=p.ini"):
