@@ -392,7 +392,13 @@ static int ctl_main(const struct command *command, int argc, char **argv)
         return command_usage_error(command, "'%s' is none of off, observe, enforce, reload, status",
                                    words[1]);
     }
+    if (words[0][0] == '\0' || strcmp(words[0], "pid:") == 0 || strcmp(words[0], "job:") == 0) {
+        return command_usage_error(command, "'%s' names no process", words[0]);
+    }
     if (!targets_find(&targets, words[0], options.children)) {
+        if (options.json) {
+            print_json(NULL, 0, options.action, false);
+        }
         targets_release(&targets);
         return COMMAND_FAILURE;
     }

@@ -108,9 +108,11 @@ static bool is_below(long pid, long ancestor)
     return false;
 }
 
-static void add_below(struct targets *targets, long ancestor)
+/* A process below that runs under the preload and has no counters; 0: none. */
+static long add_below(struct targets *targets, long ancestor)
 {
     struct pids pids = all_pids();
+    long without = 0;
 
     for (size_t i = 0; i < pids.count; i++) {
         struct target_look look = {0};
@@ -122,15 +124,19 @@ static void add_below(struct targets *targets, long ancestor)
             add(targets, pids.items[i])->counters = look.counters;
         } else if (look.unusable) {
             add(targets, pids.items[i])->problem = target_explain_missing(pids.items[i], &look);
+        } else if (look.preloaded && without == 0) {
+            without = pids.items[i];
         }
     }
     free(pids.items);
+    return without;
 }
 
 static bool find_process(struct targets *targets, long pid, bool children)
 {
     struct target_look look = target_look_at(pid);
     size_t before = targets->count;
+    long without = 0;
 
     if (is_there(targets, pid)) {
         free(look.counters);
@@ -140,7 +146,13 @@ static bool find_process(struct targets *targets, long pid, bool children)
         add(targets, pid)->counters = look.counters;
     }
     if (look.counters == NULL || children) {
-        add_below(targets, pid);
+        without = add_below(targets, pid);
+    }
+    if (targets->count == before && !look.preloaded && without != 0) {
+        /* A launcher, or cudapolicy run: it is the process below that lacks something. */
+        look = target_look_at(without);
+        pid = without;
+        free(look.counters); /* it has them by now: then the next try will do */
     }
     if (targets->count == before) {
         add(targets, pid)->problem = target_explain_missing(pid, &look);

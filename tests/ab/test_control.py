@@ -382,6 +382,29 @@ class Targets(Control):
         self.assertIn("no counters of a running process",
                       self.ctl(self.folder, "off", status=1).stderr)
 
+    def test_a_launcher_whose_processes_launched_nothing_is_told_so(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, writing)
+        launcher = subprocess.Popen(
+            [support.COMMAND, "run", "--library", support.LIBRARY, "-p", self.path("policy.ini"), PROGRAM,
+             "say", "started", "wait"], stdin=reading, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, env=support.environment(TMPDIR=self.folder))
+        self.addCleanup(lambda: (launcher.terminate(), launcher.wait(), launcher.stdout.close()))
+        os.close(reading)
+        self.assertEqual(launcher.stdout.readline(), "started\n")
+        result = self.ctl(launcher.pid, "status", status=1)
+        self.assertIn("it launched no kernel yet", result.stderr)
+
+    def test_a_target_that_is_none_is_a_json_document_too(self):
+        for target in ("no-such-job", self.path("none")):
+            self.assertEqual(self.ask(target, "status", status=1),
+                             {"action": "status", "all": False, "processes": []})
+
+    def test_a_target_without_a_name_is_a_mistake(self):
+        for target in ("", "pid:", "job:"):
+            self.assert_usage_error(self.ctl(target, "status", status=64),
+                                    f"'{target}' names no process")
+
     def test_a_zombie_is_said_to_have_ended(self):
         process = Process(self)
         process.process.send_signal(signal.SIGKILL)
