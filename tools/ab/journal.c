@@ -115,46 +115,73 @@ static bool refuse(const char *path, const char *what)
     return false;
 }
 
-/* What two journals' arms have to agree in: where a file lies does not matter, what it says does.
+/* A part of the first line, to be released. Where a policy lies does not matter, what it says does.
  */
-static bool same_arms(const json_t *first, const json_t *second)
+static json_t *part_of(const json_t *document, const char *key)
 {
-    static const char *const keys[] = {"name", "kind", "role", "policy_sha256"};
+    json_t *part = json_deep_copy(json_object_get(document, key)), *arm;
+    size_t i;
 
-    if (json_array_size(first) != json_array_size(second)) {
-        return false;
-    }
-    for (size_t i = 0; i < json_array_size(first); i++) {
-        for (size_t key = 0; key < sizeof keys / sizeof keys[0]; key++) {
-            if (!json_equal(json_object_get(json_array_get(first, i), keys[key]),
-                            json_object_get(json_array_get(second, i), keys[key]))) {
-                return false;
-            }
+    if (strcmp(key, "arms") == 0) {
+        json_array_foreach(part, i, arm)
+        {
+            json_object_del(arm, "policy");
         }
     }
-    return true;
+    return part;
 }
 
-static const char *difference(const json_t *wanted, const json_t *found)
+/* The first arm, or metric, that is another: "time: definition (a; then: b)". Empty: their number
+ * or order alone. To be freed. */
+static char *first_difference(const json_t *wanted, const json_t *found)
 {
-    if (!json_equal(json_object_get(wanted, "command"), json_object_get(found, "command"))) {
-        return "it is about another command";
+    for (size_t i = 0; i < json_array_size(wanted) && i < json_array_size(found); i++) {
+        const json_t *now = json_array_get(wanted, i), *then = json_array_get(found, i);
+        char *names = run_options_text(json_object_get(now, "name"));
+        char *keys = run_options_keys(now, then), *text;
+
+        if (keys == NULL) {
+            free(names);
+            continue;
+        }
+        text = memory_format("%s: %s", names, keys);
+        free(names);
+        free(keys);
+        return text;
     }
-    if (!same_arms(json_object_get(wanted, "arms"), json_object_get(found, "arms"))) {
-        return "it has other arms, or a policy was changed since";
+    return memory_format("%zu; then: %zu", json_array_size(wanted), json_array_size(found));
+}
+
+/* Why the journal is another experiment's; NULL: it is not. To be freed. */
+static char *difference(const json_t *wanted, const json_t *found)
+{
+    static const struct {
+        const char *key, *what;
+    } parts[] = {
+        {"command", "it is about another command"},
+        {"arms", "it has other arms, or a policy was changed since"},
+        {"metrics", "it has other metrics"},
+        {"plan",
+         "it has another plan, and one that is changed with results at hand proves nothing"},
+    };
+
+    char *text = NULL;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && text == NULL; i++) {
+        json_t *now = part_of(wanted, parts[i].key), *then = part_of(found, parts[i].key);
+        char *details = NULL;
+
+        if (!json_equal(now, then)) {
+            details = json_is_object(now)                    ? run_options_keys(now, then)
+                      : strcmp(parts[i].key, "command") == 0 ? run_options_pair(now, then)
+                                                             : first_difference(now, then);
+            text = memory_format("%s: %s", parts[i].what, details);
+        }
+        free(details);
+        json_decref(now);
+        json_decref(then);
     }
-    if (!json_equal(json_object_get(wanted, "metrics"), json_object_get(found, "metrics"))) {
-        return "it has other metrics";
-    }
-    if (!json_equal(json_object_get(json_object_get(wanted, "plan"), "seed"),
-                    json_object_get(json_object_get(found, "plan"), "seed"))) {
-        return "it has another seed";
-    }
-    if (!json_equal(json_object_get(wanted, "plan"), json_object_get(found, "plan"))) {
-        return "it has another plan (blocks or looks, warm-up, claim, alpha, margin): a plan that "
-               "is changed with results at hand proves nothing";
-    }
-    return NULL;
+    return text;
 }
 
 /* Of other circumstances it is told; they may be as good. */
@@ -205,7 +232,7 @@ static bool read_head(struct ab_experiment *experiment, const char *line, const 
     char error[256];
     struct ab_experiment found;
     json_t *document = json_loads(line, 0, NULL), *wanted;
-    const char *fault;
+    char *fault;
     bool fine;
 
     if (document == NULL || !ab_experiment_from_json(&found, document, error, sizeof error)) {
@@ -222,6 +249,7 @@ static bool read_head(struct ab_experiment *experiment, const char *line, const 
     wanted = ab_experiment_json(experiment);
     fault = difference(wanted, document);
     fine = fault == NULL ? options_agree(wanted, document, path) : refuse(path, fault);
+    free(fault);
     json_decref(wanted);
     json_decref(document);
     return fine;

@@ -93,6 +93,9 @@ static char *value_text(const json_t *value)
     if (json_is_string(value)) {
         return memory_copy(json_string_value(value));
     }
+    if (json_is_boolean(value)) {
+        return memory_copy(json_is_true(value) ? "yes" : "no");
+    }
     if (json_is_number(value)) {
         return memory_format("%.9g", json_number_value(value));
     }
@@ -124,16 +127,43 @@ char *run_options_text(const json_t *value)
     return text;
 }
 
-static void append_difference(char **all, const char *name, const json_t *now, const json_t *then)
+char *run_options_pair(const json_t *now, const json_t *then)
 {
-    char *texts[] = {run_options_text(now), run_options_text(then)}, *longer;
+    char *texts[] = {run_options_text(now), run_options_text(then)};
+    char *pair = memory_format("%s; then: %s", texts[0], texts[1]);
 
-    longer = memory_format("%s%s%s (%s; then: %s)", *all != NULL ? *all : "",
-                           *all != NULL ? ", " : "", name, texts[0], texts[1]);
     free(texts[0]);
     free(texts[1]);
+    return pair;
+}
+
+static void append_difference(char **all, const char *name, const json_t *now, const json_t *then)
+{
+    char *pair = run_options_pair(now, then), *longer;
+
+    longer = memory_format("%s%s%s (%s)", *all != NULL ? *all : "", *all != NULL ? ", " : "", name,
+                           pair);
+    free(pair);
     free(*all);
     *all = longer;
+}
+
+char *run_options_keys(const json_t *now, const json_t *then)
+{
+    char *all = NULL;
+    const char *key;
+    json_t *value;
+
+    /* Both were written by this command, so that they have the same keys. */
+    json_object_foreach((json_t *)(uintptr_t)now, key, value)
+    {
+        const json_t *other = json_object_get(then, key);
+
+        if (!json_equal(value, other)) {
+            append_difference(&all, key, value, other);
+        }
+    }
+    return all;
 }
 
 /* Of the library, what the file says counts, not where it lies. */

@@ -20,6 +20,12 @@ json_t *run_options_json(const struct ab_options *options, const char *library);
  * --timeout (not given; then: 5)". NULL: nothing. To be freed. */
 char *run_options_difference(const json_t *now, const json_t *then);
 
+/* The same of any two objects with the same keys, by their keys. */
+char *run_options_keys(const json_t *now, const json_t *then);
+
+/* "A=2; then: A=1". To be freed. */
+char *run_options_pair(const json_t *now, const json_t *then);
+
 /* A value in one line, for a message; "not given" where it is NULL. To be freed. */
 char *run_options_text(const json_t *value);
 
