@@ -18,6 +18,7 @@
 /* The journal that is being written. It stays open until the next one is begun, or the process
  * ends: its lock goes with any descriptor of the file that the process closes. */
 static FILE *journal;
+static char *journal_path;
 
 static struct flock whole_file(short type)
 {
@@ -60,6 +61,8 @@ static bool open_journal(const char *path, int flags)
         fclose(journal);
         journal = NULL;
     }
+    free(journal_path);
+    journal_path = memory_copy(path);
     descriptor = open(path, O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
     if (descriptor < 0) {
         command_error("cannot open '%s': %s", path, strerror(errno));
@@ -77,8 +80,13 @@ static bool open_journal(const char *path, int flags)
 /* Appends the document as one line. */
 static bool append_line(const char *path, json_t *document)
 {
-    bool written = json_dumpf(document, journal, JSON_COMPACT) == 0;
+    bool open_now = journal != NULL && strcmp(journal_path, path) == 0, written;
 
+    if (!open_now && !open_journal(path, 0)) {
+        json_decref(document);
+        return false;
+    }
+    written = json_dumpf(document, journal, JSON_COMPACT) == 0;
     written = written && fputc('\n', journal) != EOF && fflush(journal) == 0;
     /* Some file systems cannot: then it is as safe as they make it. */
     written = written && (fdatasync(fileno(journal)) == 0 || errno == EINVAL || errno == EROFS);
