@@ -151,11 +151,18 @@ static char *name_of(const struct control_process *process)
     return printable;
 }
 
-static void print_outcome(const struct control_process *process)
+/* As the exit status has it: with a timeout of 0, what was sent is all that was asked. */
+static bool went_well(const struct control_process *process, const struct ctl_options *options)
+{
+    return process->outcome == CONTROL_DONE ||
+           (process->outcome == CONTROL_SENT && options->timeout <= 0);
+}
+
+static void print_outcome(const struct control_process *process, const struct ctl_options *options)
 {
     char *name = name_of(process), *message = printable_copy(process->message);
 
-    if (process->outcome == CONTROL_DONE) {
+    if (went_well(process, options)) {
         printf("%s: %s\n", name, message);
     } else {
         command_error("%s: %s", name, message);
@@ -266,8 +273,7 @@ static bool act_on_all(struct control_process *processes, size_t count,
     }
     for (size_t i = 0; i < count; i++) {
         control_await(&processes[i], deadline);
-        all = all && (processes[i].outcome == CONTROL_DONE ||
-                      (processes[i].outcome == CONTROL_SENT && options->timeout <= 0));
+        all = all && went_well(&processes[i], options);
     }
     return all;
 }
@@ -289,7 +295,7 @@ static int control_targets(const struct targets *targets, const struct ctl_optio
     }
     for (size_t i = 0; i < targets->count; i++) {
         if (!options->json && processes[i].message != NULL) {
-            print_outcome(&processes[i]);
+            print_outcome(&processes[i], options);
         }
         control_release(&processes[i]);
     }
@@ -386,7 +392,13 @@ static int ctl_main(const struct command *command, int argc, char **argv)
         return command_usage_error(command, "'%s' is none of off, observe, enforce, reload, status",
                                    words[1]);
     }
+    if (words[0][0] == '\0' || strcmp(words[0], "pid:") == 0 || strcmp(words[0], "job:") == 0) {
+        return command_usage_error(command, "'%s' names no process", words[0]);
+    }
     if (!targets_find(&targets, words[0], options.children)) {
+        if (options.json) {
+            print_json(NULL, 0, options.action, false);
+        }
         targets_release(&targets);
         return COMMAND_FAILURE;
     }

@@ -202,35 +202,56 @@ static char *policy_file(const struct control_process *process)
     return seen;
 }
 
-/* False: there are errors. A file that cannot be read from here may still be one for the process.
- */
-static bool check_policy(const struct control_process *process)
+/* Names by which a process has what it had opened when it started: a pipe that a shell made, or its
+ * standard input. What came through that is gone, and the name means another file to us. */
+static bool is_descriptor(const char *path)
+{
+    static const char *const names[] = {"/dev/fd/", "/dev/stdin", "/proc/self/"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(path, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: it need not be asked, for the reason that the process ends with. A file that may not be
+ * read from here may still be one for the process. */
+static bool check_policy(struct control_process *process)
 {
     char *file = policy_file(process);
-    bool unreadable = false;
-    struct policy *policy = NULL;
+    bool readable = access(file, R_OK) == 0, unreadable = false;
+    struct policy *policy = readable ? policy_input_require(file, false, &unreadable) : NULL;
 
-    if (access(file, R_OK) == 0) {
-        policy = policy_input_require(file, false, &unreadable);
-    } else {
-        unreadable = true;
-    }
     free(file);
-    if (policy == NULL) {
-        return unreadable;
+    if (readable && policy == NULL) {
+        end_with(process, CONTROL_REFUSED, "the policy %s, so it was not asked to read it",
+                 unreadable ? "cannot be read" : "has errors");
     }
     policy_free(policy);
-    return true;
+    return !readable || policy != NULL;
+}
+
+static bool may_reload(struct control_process *process)
+{
+    if (is_descriptor(process->policy_path)) {
+        end_with(process, CONTROL_REFUSED,
+                 "its policy came through '%s', which cannot be read again: start it with a file",
+                 process->policy_path);
+        return false;
+    }
+    return process->policy_path[0] != '/' || check_policy(process);
 }
 
 void control_reload(struct control_process *process)
 {
     char error[512];
 
-    if (process->policy_path[0] == '/' && !check_policy(process)) {
-        end_with(process, CONTROL_REFUSED, "the policy has errors, so it was not asked to read it");
-    } else if (!report_counters_reload(process->target->counters, &process->wanted, error,
-                                       sizeof error)) {
+    if (!may_reload(process)) {
+        return;
+    }
+    if (!report_counters_reload(process->target->counters, &process->wanted, error, sizeof error)) {
         end_with(process, CONTROL_FAILED, "%s", error);
     } else {
         process->outcome = CONTROL_SENT;

@@ -3,7 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "report/process.h"
 #include "report/view.h"
+#include "targets_look.h"
 
 enum {
     FOLDER_DEPTH_LIMIT = 16,
@@ -46,171 +47,6 @@ void targets_release(struct targets *targets)
     }
     free(targets->items);
     *targets = (struct targets){0};
-}
-
-/* ---- The file that a process has mapped --------------------------------------------------------
- */
-
-/* A line of /proc/PID/maps. */
-struct mapping {
-    unsigned long start, end;
-    uint64_t inode;
-    char *path; /* in the line */
-};
-
-static bool read_mapping(char *line, struct mapping *mapping)
-{
-    int path = 0;
-
-    line[strcspn(line, "\n")] = '\0';
-    if (sscanf(line, "%lx-%lx %*s %*s %*s %" SCNu64 " %n", &mapping->start, &mapping->end,
-               &mapping->inode, &path) < 3 ||
-        path == 0) {
-        return false;
-    }
-    mapping->path = line + path;
-    return true;
-}
-
-static bool is_file(const char *name, uint64_t inode)
-{
-    struct stat status;
-
-    return stat(name, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
-}
-
-/* A name of the mapped file that works for us: as it is, as the process sees it from its own root,
- * or by the mapping itself where it was removed (for which one has to be root). */
-static char *usable_name(long pid, const struct mapping *mapping)
-{
-    char *name = memory_copy(mapping->path);
-
-    if (is_file(name, mapping->inode)) {
-        return name;
-    }
-    free(name);
-    name = memory_format("/proc/%ld/root%s", pid, mapping->path);
-    if (is_file(name, mapping->inode)) {
-        return name;
-    }
-    free(name);
-    name = memory_format("/proc/%ld/map_files/%lx-%lx", pid, mapping->start, mapping->end);
-    if (is_file(name, mapping->inode)) {
-        return name;
-    }
-    free(name);
-    return NULL;
-}
-
-/* What the mappings of a process say. */
-struct look {
-    bool failed;    /* they cannot be read */
-    bool preloaded; /* our library is there */
-    bool unusable;  /* it has counters, whose file we cannot open */
-    char *counters;
-};
-
-static struct look look_at(long pid)
-{
-    char *name = memory_format("/proc/%ld/maps", pid), *line = NULL;
-    FILE *file = fopen(name, "re");
-    struct look look = {.failed = file == NULL};
-    size_t size = 0;
-
-    free(name);
-    while (file != NULL && look.counters == NULL && getline(&line, &size, file) > 0) {
-        struct mapping mapping;
-
-        if (!read_mapping(line, &mapping)) {
-            continue;
-        }
-        look.preloaded |= strstr(mapping.path, "/libcudapolicy.so") != NULL;
-        if (strstr(mapping.path, ".counters") != NULL) {
-            look.counters = usable_name(pid, &mapping);
-            look.unusable |= look.counters == NULL;
-        }
-    }
-    if (file != NULL) {
-        look.failed = ferror(file) != 0;
-        fclose(file);
-    }
-    free(line);
-    return look;
-}
-
-bool targets_may_use(long pid, const char *counters)
-{
-    char *name = memory_format("/proc/%ld/maps", pid), *line = NULL;
-    FILE *file = fopen(name, "re");
-    struct stat status;
-    bool found = false, any = false, failed = file == NULL || stat(counters, &status) != 0;
-    size_t size = 0;
-
-    free(name);
-    while (!failed && !found && getline(&line, &size, file) > 0) {
-        struct mapping mapping;
-
-        any = true;
-        found = read_mapping(line, &mapping) && strstr(mapping.path, ".counters") != NULL &&
-                mapping.inode == status.st_ino;
-    }
-    if (file != NULL) {
-        failed |= ferror(file) != 0;
-        fclose(file);
-    }
-    free(line);
-    return found || failed || !any; /* none at all: its first thread has ended */
-}
-
-/* ---- Why a process has none --------------------------------------------------------------------
- */
-
-/* The value of a variable at the process's start; NULL: not set, or it cannot be read. */
-static char *variable_of(long pid, const char *variable)
-{
-    char *name = memory_format("/proc/%ld/environ", pid), *text = NULL, *value = NULL;
-    FILE *file = fopen(name, "re");
-    const size_t length = strlen(variable);
-    size_t size = 0;
-
-    free(name);
-    while (file != NULL && value == NULL && getdelim(&text, &size, '\0', file) > 0) {
-        if (strncmp(text, variable, length) == 0 && text[length] == '=') {
-            value = memory_copy(text + length + 1);
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    free(text);
-    return value;
-}
-
-static char *explain_missing(long pid, const struct look *look)
-{
-    char *mode = variable_of(pid, "CUDAPOLICY_MODE");
-    char *report = variable_of(pid, "CUDAPOLICY_REPORT");
-    const char *problem;
-
-    if (look->failed) {
-        problem = "its counters cannot be looked for: it is another user's process, or protected";
-    } else if (look->unusable) {
-        problem = "its counters' file was removed, or lies where only root can reach it";
-    } else if (!look->preloaded) {
-        problem = "it does not run under a policy: start it by 'cudapolicy run', or with "
-                  "libcudapolicy.so in LD_PRELOAD";
-    } else if (mode != NULL && strcmp(mode, "off") == 0) {
-        problem = "it was started with CUDAPOLICY_MODE=off, and from that nothing leads back: "
-                  "start it in observe or enforce";
-    } else if (report == NULL || report[0] == '\0') {
-        problem = "it has no counters' file, through which it could be reached: start it with "
-                  "CUDAPOLICY_REPORT=FOLDER/%p.json";
-    } else {
-        problem = "it launched no kernel yet, or its policy has errors";
-    }
-    free(mode);
-    free(report);
-    return memory_copy(problem);
 }
 
 /* ---- Processes ---------------------------------------------------------------------------------
@@ -272,29 +108,35 @@ static bool is_below(long pid, long ancestor)
     return false;
 }
 
-static void add_below(struct targets *targets, long ancestor)
+/* A process below that runs under the preload and has no counters; 0: none. */
+static long add_below(struct targets *targets, long ancestor)
 {
     struct pids pids = all_pids();
+    long without = 0;
 
     for (size_t i = 0; i < pids.count; i++) {
-        struct look look = {0};
+        struct target_look look = {0};
 
         if (is_below(pids.items[i], ancestor) && !is_there(targets, pids.items[i])) {
-            look = look_at(pids.items[i]);
+            look = target_look_at(pids.items[i]);
         }
         if (look.counters != NULL) {
             add(targets, pids.items[i])->counters = look.counters;
         } else if (look.unusable) {
-            add(targets, pids.items[i])->problem = explain_missing(pids.items[i], &look);
+            add(targets, pids.items[i])->problem = target_explain_missing(pids.items[i], &look);
+        } else if (look.preloaded && without == 0) {
+            without = pids.items[i];
         }
     }
     free(pids.items);
+    return without;
 }
 
 static bool find_process(struct targets *targets, long pid, bool children)
 {
-    struct look look = look_at(pid);
+    struct target_look look = target_look_at(pid);
     size_t before = targets->count;
+    long without = 0;
 
     if (is_there(targets, pid)) {
         free(look.counters);
@@ -304,10 +146,16 @@ static bool find_process(struct targets *targets, long pid, bool children)
         add(targets, pid)->counters = look.counters;
     }
     if (look.counters == NULL || children) {
-        add_below(targets, pid);
+        without = add_below(targets, pid);
+    }
+    if (targets->count == before && !look.preloaded && without != 0) {
+        /* A launcher, or cudapolicy run: it is the process below that lacks something. */
+        look = target_look_at(without);
+        pid = without;
+        free(look.counters); /* it has them by now: then the next try will do */
     }
     if (targets->count == before) {
-        add(targets, pid)->problem = explain_missing(pid, &look);
+        add(targets, pid)->problem = target_explain_missing(pid, &look);
     }
     return true;
 }
@@ -341,7 +189,7 @@ static bool find_job(struct targets *targets, const char *job)
     bool found = false;
 
     for (size_t i = 0; i < pids.count; i++) {
-        struct look look = look_at(pids.items[i]);
+        struct target_look look = target_look_at(pids.items[i]);
 
         if (look.counters != NULL && is_of_job(look.counters, job)) {
             found = true;
@@ -462,7 +310,8 @@ static bool is_process(const char *text, long *pid)
         return false;
     }
     name = memory_format("/proc/%ld", *pid);
-    there = access(name, F_OK) == 0;
+    /* Others' processes may be hidden. */
+    there = access(name, F_OK) == 0 || (kill((pid_t)*pid, 0) != 0 && errno == EPERM);
     free(name);
     return there;
 }

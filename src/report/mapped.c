@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "report/files.h"
@@ -384,7 +385,9 @@ static bool exchange(void *fresh, void *place, uint64_t size)
 {
     if (fresh == MAP_FAILED)
         return false;
-    if (mremap(fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED)
+    /* Not mremap(): communication libraries (UCX, which MPI loads) put their own in its place to
+     * follow registered memory, and some of these lose the last argument. */
+    if (syscall(SYS_mremap, fresh, size, size, (long)(MREMAP_MAYMOVE | MREMAP_FIXED), place) != -1)
         return true;
     munmap(fresh, size);
     return false;

@@ -200,7 +200,7 @@ class Schedule(Experiment):
         self.write("odd name.ini", OTHER_POLICY + "# other\n")
         self.assertEqual(list(self.roles("--no-repeat", arms=["p.ini", "d/p.ini", "x=p.ini",
                                                               "odd name.ini"])),
-                         ["p", "p-2", "x", "odd-name"])
+                         ["p", "p-2", "x", "odd name"])
 
     def test_one_arm_alone_shows_how_much_it_differs_from_itself(self):
         result = self.ab("--blocks", "10", arms=["p.ini"])
@@ -550,14 +550,26 @@ class Interruption(Experiment):
         os.unlink(self.path("calls"))
         resume = ["--claim", "none", "--resume", "f"]
         self.assert_nothing_ran(self.ab(*resume, "--blocks", "3"), "another plan")
-        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2", "--seed", "8"), "another seed")
-        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2", metric=[]), "other metrics")
+        for options, text in ((("--blocks", "3"), ": looks (3; then: 2)"),
+                              (("--blocks", "2", "--seed", "8"), ": seed (8; then: 7)"),
+                              (("--blocks", "2", "--margin", "5"), ": margin (0.05; then: 0.01)")):
+            self.assert_nothing_ran(self.ab(*resume, *options), text)
+        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2", metric=[]),
+                                "other metrics: wall: name (wall; then: time), source")
+        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2", "--skip", "3"),
+                                "other metrics: time: skip (3; then: -1)")
         self.assert_nothing_ran(self.ab(*resume, "--blocks", "2", arms=["none", "q=p.ini"]),
-                                "other arms")
+                                "since: q: name (q; then: p)")
+        os.mkdir(self.path("elsewhere"))
+        self.write("elsewhere/p.ini", support.GOOD_POLICY)
+        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2", arms=["none", "elsewhere/p.ini",
+                                                                        "more=p.ini"]),
+                                "since: more: name (more; then: none-again)")
         self.assert_nothing_ran(self.command(*self.arguments(*resume, "--blocks", "2"), "more",
-                                             env=self.environment), "another command")
+                                             env=self.environment),
+                                "another command: ./script, {arm}, {run}, more; then: ./script, {arm}")
         self.write("p.ini", OTHER_POLICY)
-        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2"), "a policy was changed")
+        self.assert_nothing_ran(self.ab(*resume, "--blocks", "2"), "a policy was changed since: p: policy_sha256 (")
         self.assert_nothing_ran(self.ab("--resume", "none-such"), "cannot find the folder")
         self.write("f/journal.jsonl", "words\n")
         self.assert_nothing_ran(self.ab(*resume, "--blocks", "2"), "its first line is no JSON")

@@ -30,7 +30,7 @@ ROUND = ["launch", "kernel1", "3", "8", "say", "launched", "wait"]
 class Process:
     """The test program: it launches kernel1 and waits, again and again."""
 
-    def __init__(self, case, rounds=6, launcher=(), first=(), **changes):
+    def __init__(self, case, rounds=6, launcher=(), first=(), popen=None, **changes):
         self.case = case
         self.calls = case.path(f"calls{len(case.processes)}")
         environment = {"LD_LIBRARY_PATH": DOUBLES, "LD_PRELOAD": support.LIBRARY,
@@ -41,7 +41,8 @@ class Process:
         settings = [f"{name}={value}" for name, value in environment.items() if value is not None]
         self.process = subprocess.Popen(
             [*launcher, "env", *settings, PROGRAM, *steps], env=support.environment(), text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1,
+            **(popen or {}))
         case.processes.append(self)
         self.pid = self.process.pid
         self.launched = 0
@@ -255,6 +256,38 @@ class Reload(Control):
         self.assertRegex(self.ask(process.pid, "status")["processes"][0]["last_reload"],
                          "^refused at ")
 
+    def test_what_is_no_file_any_more_is_not_sent(self):
+        process = Process(self)
+        path = self.path("policy.ini")
+        for make, text in ((os.mkdir, "it is a directory, not a policy file"),
+                           (os.mkfifo, "it is a FIFO, not a policy file")):
+            os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+            make(path)
+            result = self.ctl(process.pid, "reload", status=1)
+            self.assertIn(text, result.stderr)
+            self.assertIn("the policy cannot be read, so it was not asked to read it", result.stderr)
+        self.assertEqual(self.ask(process.pid, "status")["processes"][0]["generation"], 0)
+        self.assertEqual(process.launch(), REMOTE)
+
+    def test_a_policy_that_came_through_a_pipe_is_not_sent(self):
+        reading, writing = os.pipe()
+        with os.fdopen(writing, "w") as file:
+            file.write(policy("remote"))
+        launcher = ["sh", "-c", f'exec 9<&{reading}; exec "$0" "$@"']
+        process = Process(self, launcher=launcher, popen={"pass_fds": (reading,)},
+                          CUDAPOLICY_FILE="/dev/fd/9")
+        os.close(reading)
+        self.assertEqual(process.settings(), REMOTE)
+        result = self.ctl(process.pid, "reload", status=1)
+        self.assertIn("its policy came through '/dev/fd/9', which cannot be read again", result.stderr)
+        self.assertEqual(process.launch(), REMOTE)
+
+    def test_what_was_sent_and_not_waited_for_went_well(self):
+        process = Process(self)
+        result = self.ctl(process.pid, "reload", "--timeout", "0")
+        self.assertIn("sent: it reads the policy again at its next launch", result.stdout)
+        self.assertEqual(result.stderr, "")
+
     def test_a_hundred_times_and_no_more(self):
         process = Process(self, rounds=103)
         for number in range(100):
@@ -349,6 +382,50 @@ class Targets(Control):
         self.assertIn("no counters of a running process",
                       self.ctl(self.folder, "off", status=1).stderr)
 
+    def test_a_launcher_whose_processes_launched_nothing_is_told_so(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, writing)
+        launcher = subprocess.Popen(
+            [support.COMMAND, "run", "--library", support.LIBRARY, "-p", self.path("policy.ini"), PROGRAM,
+             "say", "started", "wait"], stdin=reading, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, env=support.environment(TMPDIR=self.folder))
+        self.addCleanup(lambda: (launcher.terminate(), launcher.wait(), launcher.stdout.close()))
+        os.close(reading)
+        self.assertEqual(launcher.stdout.readline(), "started\n")
+        result = self.ctl(launcher.pid, "status", status=1)
+        self.assertIn("it launched no kernel yet", result.stderr)
+
+    def test_a_target_that_is_none_is_a_json_document_too(self):
+        for target in ("no-such-job", self.path("none")):
+            self.assertEqual(self.ask(target, "status", status=1),
+                             {"action": "status", "all": False, "processes": []})
+
+    def test_a_target_without_a_name_is_a_mistake(self):
+        for target in ("", "pid:", "job:"):
+            self.assert_usage_error(self.ctl(target, "status", status=64),
+                                    f"'{target}' names no process")
+
+    def test_a_zombie_is_said_to_have_ended(self):
+        process = Process(self)
+        process.process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        for action in ("status", "off", "reload"):
+            result = self.ctl(process.pid, action, status=1)
+            self.assertIn("it has ended, and its parent did not ask for its status yet (a zombie)",
+                          result.stderr)
+
+    def test_a_process_whose_first_thread_has_ended_is_none(self):
+        process = Process(self, first=[*ROUND, "thread"])
+        process.settings()
+        process.process.stdin.write("x")
+        process.process.stdin.flush()
+        process.wait()
+        while open(f"/proc/{process.pid}/stat", encoding="utf-8").read().split(") ")[1][0] != "Z":
+            pass
+        self.assertEqual(process.settings(), REMOTE)
+        self.ctl(process.pid, "off")
+        self.assertEqual(process.launch(), NONE)
+
     def start_reload(self, process):
         """The command, when it has sent its request and waits for the answer."""
         before = self.ask(process.pid, "status")["processes"][0]["generation"]
@@ -422,7 +499,8 @@ class Targets(Control):
         # The command lies where only its owner may look, so it is taken from a descriptor.
         result = self.as_nobody("ctl", str(process.pid), "off", **as_nobody)
         self.assertEqual(result.returncode, 1, result)
-        self.assertIn("another user's process", result.stderr)
+        self.assertIn("it is another user's process, of root: only that user, or root",
+                      result.stderr)
         result = self.as_nobody("ctl", process.counters(), "off", **as_nobody)
         self.assertEqual(result.returncode, 1, result)
         self.assertIn("Permission denied", result.stderr)

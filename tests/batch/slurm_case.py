@@ -68,6 +68,7 @@ def stage(folder):
     copy("task-prolog", os.environ["CUDAPOLICY_TEST_TASK_PROLOG"])
     copy("library", os.environ["CUDAPOLICY_TEST_LIBRARY"])
     copy("program", os.environ["CUDAPOLICY_TEST_PROGRAM"])
+    copy("command", os.environ["CUDAPOLICY_COMMAND"])
     FILES["doubles"] = os.path.join(folder, "doubles")
     os.mkdir(FILES["doubles"])
     for name in os.listdir(os.environ["CUDAPOLICY_TEST_DOUBLES"]):

@@ -10,6 +10,7 @@
  *   exec                    goes on in a new image of this program, in the same process
  *   detach                  goes on in a child; the parent ends with 0 at the child's "release"
  *   release                 lets the parent of a "detach" end
+ *   thread                  goes on in another thread; the first one ends
  *   say TEXT                prints TEXT on standard output
  *   wait                    waits for a byte on standard input, or its end
  *   abort                   ends by SIGABRT, without any code of its own
@@ -18,6 +19,7 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@
 
 static CUstream stream;
 static CUmodule module;
+static CUcontext context;
 
 static void *driver_function(const char *name)
 {
@@ -57,7 +60,6 @@ static void check(CUresult result, const char *call)
 
 static void start(void)
 {
-    CUcontext context;
     static bool started;
 
     if (started) {
@@ -133,7 +135,41 @@ static void go_on_in_child(bool wait_for_it)
     exit(WEXITSTATUS(status));
 }
 
+static int steps(int argc, char **argv);
+
+static struct {
+    int argc;
+    char **argv;
+} rest;
+
+static void *go_on(void *unused)
+{
+    (void)unused;
+    if (context != NULL) {
+        CALL("cuCtxSetCurrent", (CUcontext), context);
+    }
+    exit(steps(rest.argc, rest.argv));
+}
+
+static void go_on_in_thread(int argc, char **argv)
+{
+    pthread_t thread;
+
+    rest.argc = argc;
+    rest.argv = argv;
+    if (pthread_create(&thread, NULL, go_on, NULL) != 0) {
+        exit(92);
+    }
+    pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
+{
+    return steps(argc, argv);
+}
+
+/* argv[0] is passed over. */
+static int steps(int argc, char **argv)
 {
     char byte;
 
@@ -149,6 +185,8 @@ int main(int argc, char **argv)
             argv[i] = argv[0];
             execv("/proc/self/exe", argv + i);
             return 93;
+        } else if (strcmp(argv[i], "thread") == 0) {
+            go_on_in_thread(argc - i, argv + i);
         } else if (strcmp(argv[i], "detach") == 0) {
             go_on_in_child(false);
         } else if (strcmp(argv[i], "release") == 0) {

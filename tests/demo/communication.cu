@@ -9,12 +9,16 @@
  * Prints a line for each node of the graph, with its attributes as the driver has them, and the sum
  * of the numbers: node KERNEL domain=D map=A,B cluster=X,Y,Z sum N
  *
+ * With a number as its argument it goes on for so many steps: in each, compute is launched, and the
+ * graph behind it. Prints a line a step: step time: T us
+ *
  * With nvcc this is CUDA C++. Without it, and only for the recording driver, which executes no
  * kernel, it is C: cc -x c communication.cu.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -211,8 +215,27 @@ static void print_node(cudaGraphNode_t node)
            cluster.clusterDim.x, cluster.clusterDim.y, cluster.clusterDim.z);
 }
 
-int main(void)
+static double microseconds(void)
 {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static void make_step(cudaGraphExec_t executable, cudaStream_t stream)
+{
+    const double start = microseconds();
+
+    CHECK(cudaLaunchKernel(COMPUTE, grid, block, arguments, 0, stream));
+    CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    printf("step time: %.3f us\n", microseconds() - start);
+}
+
+int main(int argc, char **argv)
+{
+    const long steps = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t executable;
@@ -242,5 +265,7 @@ int main(void)
     for (int i = 0; i < NUMBERS; i++)
         sum += numbers[i];
     printf("sum %lu\n", sum);
+    for (long i = 0; i < steps; i++)
+        make_step(executable, stream);
     return 0;
 }

@@ -42,6 +42,18 @@ class Demo(support.Case):
         self.assertIn("communication.cu (cc, ", result.stdout)
         self.assert_table(result)
 
+    def test_the_program_goes_on_for_as_many_steps_as_it_is_told(self):
+        self.demo()
+        program = self.path("communication")
+        double = os.path.join(BUILD, "tests/double/driver")
+        result = self.command("run", "-p", os.path.join(support.SOURCE, "policy",
+                                                        "communication-to-remote-domain.ini"),
+                              "--library", support.LIBRARY, program, "7", env={"LD_LIBRARY_PATH": double})
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(len(re.findall(r"(?m)^step time: [0-9]+\.[0-9]{3} us$", result.stdout)), 7)
+        # In each step one launch, and nine nodes of a graph.
+        self.assertIn(f"{44 + 7 * 10} launches of 4 kernels in 1 process", result.stderr)
+
     def test_what_the_environment_says_of_policies_does_not_reach_it(self):
         self.assert_table(self.demo("--without-nvcc", CUDAPOLICY_MODE="off", CUDAPOLICY_FILE="/none",
                                     RECORDING_DRIVER_FAIL="cuLaunch*:*=1"))

@@ -193,50 +193,146 @@ static void append_short(char **text, const struct ab_experiment *experiment,
     free(verdict);
 }
 
-/* The winner in full, then the others in short; without one, all that are better in full, or all
- * in short behind what holds of them together. */
-static char *of_several(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
-                        const size_t *candidates, size_t count)
+/* ---- Several candidates ---- */
+
+enum {
+    ALL_NAMED = 6,  /* as many candidates are all named */
+    SOME_NAMED = 4, /* of more, so many are, and the others counted */
+};
+
+/* Where a candidate stands: the winner, others that are better, those that are broken since the
+ * exit status comes from them, the rest. */
+static int rank_of(const struct ab_analysis *analysis, size_t arm)
 {
-    size_t verdicts[AB_VERDICT_COUNT] = {0}, better;
+    enum ab_verdict verdict = ab_analysis_comparison(analysis, arm, 0)->verdict;
+
+    return arm == analysis->winner        ? 0
+           : verdict == AB_VERDICT_BETTER ? 1
+           : verdict == AB_VERDICT_BROKEN ? 2
+                                          : 3;
+}
+
+/* The larger, the better. */
+static double gain_of(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
+                      size_t arm)
+{
+    double ratio = ab_analysis_comparison(analysis, arm, 0)->ratio;
+
+    if (!(ratio > 0) || !isfinite(ratio)) {
+        return 0;
+    }
+    return experiment->metrics[0].direction == AB_LESS_IS_BETTER ? 1 / ratio : ratio;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Best first; where all are named, those behind the better ones as they were given. */
+static void sort_candidates(const struct ab_experiment *experiment,
+                            const struct ab_analysis *analysis, size_t *candidates, size_t count)
+{
+    const int most = count <= ALL_NAMED ? 2 : 3;
+
+    for (size_t i = 1; i < count; i++) {
+        size_t arm = candidates[i], place = i;
+
+        for (; place > 0; place--) {
+            size_t before = candidates[place - 1];
+            int difference =
+                least(rank_of(analysis, before), most) - least(rank_of(analysis, arm), most);
+
+            if (difference < 0 || (difference == 0 && (count <= ALL_NAMED ||
+                                                       gain_of(experiment, analysis, before) >=
+                                                           gain_of(experiment, analysis, arm)))) {
+                break;
+            }
+            candidates[place] = before;
+        }
+        candidates[place] = arm;
+    }
+}
+
+/* "26 others: 1 better, 20 not enough runs, 5 no difference over 1 %" */
+static void append_others(char **text, const struct ab_experiment *experiment,
+                          const struct ab_analysis *analysis, const size_t *others, size_t count)
+{
+    size_t verdicts[AB_VERDICT_COUNT] = {0};
+    const char *separator = ": ";
+
+    for (size_t i = 0; i < count; i++) {
+        verdicts[ab_analysis_comparison(analysis, others[i], 0)->verdict]++;
+    }
+    ab_append(text, "; %zu others", count);
+    for (size_t i = 0; i < count; i++) {
+        const struct ab_comparison *comparison = ab_analysis_comparison(analysis, others[i], 0);
+        char *words;
+
+        if (verdicts[comparison->verdict] > 0) {
+            words = ab_verdict_words(experiment, comparison);
+            if (verdicts[comparison->verdict] == count) {
+                ab_append(text, ": %s", words);
+            } else {
+                ab_append(text, "%s%zu %s", separator, verdicts[comparison->verdict], words);
+            }
+            free(words);
+            verdicts[comparison->verdict] = 0;
+            separator = ", ";
+        }
+    }
+}
+
+/* What holds of all of them together where none is better. */
+static void append_head(char **text, const struct ab_experiment *experiment,
+                        const struct ab_analysis *analysis, const size_t *candidates, size_t count)
+{
+    size_t verdicts[AB_VERDICT_COUNT] = {0};
     struct ab_text margin;
-    char *text = NULL;
 
     for (size_t i = 0; i < count; i++) {
         verdicts[ab_analysis_comparison(analysis, candidates[i], 0)->verdict]++;
     }
-    better = verdicts[AB_VERDICT_BETTER];
-    if (better == 0 && verdicts[AB_VERDICT_NO_DIFFERENCE] == count) {
-        ab_append(&text, "no candidate differs from %s by more than %s: ", experiment->arms[0].name,
+    if (verdicts[AB_VERDICT_BETTER] > 0) {
+        return;
+    }
+    if (verdicts[AB_VERDICT_NO_DIFFERENCE] == count) {
+        ab_append(text, "no candidate differs from %s by more than %s: ", experiment->arms[0].name,
                   ab_percent(&margin, experiment->plan.margin));
-    } else if (better == 0) {
-        ab_append(&text, "none of the %zu candidates is shown to be better than %s: ", count,
+    } else {
+        ab_append(text, "none of the %zu candidates is shown to be better than %s: ", count,
                   experiment->arms[0].name);
     }
-    /* Those shown to be better first, the winner before the others. */
-    for (int pass = 0; pass < 3; pass++) {
-        for (size_t i = 0; i < count; i++) {
-            const struct ab_comparison *comparison =
-                ab_analysis_comparison(analysis, candidates[i], 0);
-            int its_pass = candidates[i] == analysis->winner          ? 0
-                           : comparison->verdict == AB_VERDICT_BETTER ? 1
-                                                                      : 2;
-            char *words;
+}
 
-            if (its_pass != pass) {
-                continue;
-            }
-            if (text != NULL && text[strlen(text) - 1] != ' ') {
-                ab_append(&text, "; ");
-            }
-            if (pass == 0 || (pass == 1 && analysis->winner == SIZE_MAX)) {
-                words = clause(experiment, analysis, comparison);
-                ab_append(&text, "%s", words);
-                free(words);
-            } else {
-                append_short(&text, experiment, analysis, comparison);
-            }
+/* The winner in full, then the others in short; without one, all that are better in full, or all
+ * in short behind what holds of them together. Of many, the best few and how many others. */
+static char *of_several(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
+                        size_t *candidates, size_t count)
+{
+    size_t named = count <= ALL_NAMED ? count : SOME_NAMED;
+    char *text = NULL;
+
+    sort_candidates(experiment, analysis, candidates, count);
+    append_head(&text, experiment, analysis, candidates, count);
+    for (size_t i = 0; i < named; i++) {
+        const struct ab_comparison *comparison = ab_analysis_comparison(analysis, candidates[i], 0);
+        int rank = rank_of(analysis, candidates[i]);
+
+        if (i > 0) {
+            ab_append(&text, "; ");
         }
+        if (rank == 0 || (rank == 1 && analysis->winner == SIZE_MAX)) {
+            char *words = clause(experiment, analysis, comparison);
+
+            ab_append(&text, "%s", words);
+            free(words);
+        } else {
+            append_short(&text, experiment, analysis, comparison);
+        }
+    }
+    if (named < count) {
+        append_others(&text, experiment, analysis, candidates + named, count - named);
     }
     return text;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arm.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,16 +10,50 @@
 
 #include "command.h"
 #include "memory.h"
+#include "policy/diagnostics.h"
 #include "policy_input.h"
 
-static const char name_characters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+enum {
+    NAME_LIMIT = 100, /* bytes: names stand in those of folders, with more before them */
+};
+
+static const char name_rule[] =
+    "a name has letters, digits, '.', '_', '+', '-', blanks between these, and any characters "
+    "beyond ASCII (UTF-8), 100 bytes at most";
+
+/* Bytes of the character at text, of so many that are there, where a name may have it; else 0. */
+static size_t name_character(const char *text, size_t length)
+{
+    size_t character = 1;
+    struct policy_quotation quotation;
+
+    if ((unsigned char)text[0] < 0x80) {
+        return isalnum((unsigned char)text[0]) || strchr("._+- ", text[0]) != NULL ? 1 : 0;
+    }
+    while (character < length && character < 4 && ((unsigned char)text[character] & 0xc0) == 0x80) {
+        character++;
+    }
+    policy_quote(&quotation, text, character);
+    return strncmp(quotation.text, text, character) == 0 ? character : 0;
+}
+
+/* So that it can stand in paths and in lines of text. */
+static bool is_name(const char *text, size_t length)
+{
+    size_t character = 1;
+
+    for (size_t i = 0; i < length && character > 0; i += character) {
+        character = name_character(text + i, length - i);
+    }
+    return character > 0 && length > 0 && length <= NAME_LIMIT && text[0] != ' ' &&
+           text[length - 1] != ' ' && strncmp(text, "..", length) != 0;
+}
 
 /* Length of NAME in "NAME=what"; 0: no name is given. A path with '=' in it has a '/' before that,
  * or can be given one. */
 static size_t given_name(const char *word)
 {
-    size_t length = strspn(word, name_characters);
+    size_t length = strcspn(word, "=/");
 
     return word[length] == '=' ? length : 0;
 }
@@ -46,20 +81,32 @@ static char *unique_name(struct ab_experiment *experiment, char *name)
     return candidate;
 }
 
-/* Of a policy file: its base name without ".ini", as a name of an arm may be. */
+/* Of a policy file: its base name without ".ini"; '-' for each character that a name cannot have.
+ */
 static char *name_of_file(const char *file)
 {
-    const char *slash = strrchr(file, '/');
-    char *name = memory_copy(slash != NULL ? slash + 1 : file);
-    size_t length = strlen(name);
+    const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
+    size_t length = strlen(base), kept = 0;
+    char *name = memory_allocate(length + 2, 1);
 
-    if (length > 4 && strcmp(name + length - 4, ".ini") == 0) {
-        name[length - 4] = '\0';
+    if (length > 4 && strcmp(base + length - 4, ".ini") == 0) {
+        length -= 4;
     }
-    for (char *character = name; *character != '\0'; character++) {
-        if (strchr(name_characters, *character) == NULL) {
-            *character = '-';
+    for (size_t i = 0, character; i<length; i += character> 0 ? character : 1) {
+        character = name_character(base + i, length - i);
+        if (kept + character > NAME_LIMIT - 10) { /* a number may follow */
+            break;
         }
+        memcpy(name + kept, character > 0 ? base + i : "-", character > 0 ? character : 1);
+        kept += character > 0 ? character : 1;
+    }
+    /* No blank at an end, not dots alone, not empty. */
+    if (kept == 0 || name[0] == ' ' || name[0] == '.') {
+        name[0] = '-';
+        kept += kept == 0;
+    }
+    if (name[kept - 1] == ' ') {
+        name[kept - 1] = '-';
     }
     return name;
 }
@@ -122,7 +169,11 @@ static enum arm_result add_word(struct ab_experiment *experiment, const char *wo
     char *name = length > 0 ? memory_format("%.*s", (int)length, word) : name_of_file(what);
     struct ab_arm *arm;
 
-    if (length > 0 && find_arm(experiment, name) != NULL) {
+    if (length > 0 && !is_name(word, length)) {
+        snprintf(error, size,
+                 "'%s' is no name for an arm: %s (a file with '=' in its name is given as ./%s)",
+                 name, name_rule, word);
+    } else if (length > 0 && find_arm(experiment, name) != NULL) {
         snprintf(error, size, "two arms are called '%s'", name);
     } else if (strcmp(what, "-") == 0 || what[0] == '\0') {
         snprintf(error, size, "'%s' is no arm: none, observe, or a policy file", word);

@@ -24,6 +24,7 @@
 #include "option.h"
 #include "output_file.h"
 #include "print.h"
+#include "run_options.h"
 #include "schedule.h"
 
 static int ab_main(const struct command *command, int argc, char **argv);
@@ -379,6 +380,7 @@ static int prepare(struct session *session, const struct command *command)
         return COMMAND_RUN_FAILED;
     }
     open_gpus(session); /* the journal's first line names them */
+    session->experiment.options = run_options_json(&session->options, session->library);
     if (!begin_journal(session) || !open_exports(session)) {
         return COMMAND_RUN_FAILED;
     }

@@ -29,7 +29,11 @@ struct ab_execution {
  *
  * Resume reads the runs of a journal into an experiment that has none; where its seed is 0, the
  * journal's is taken. False with a message on stderr: also when the journal is about another
- * command, other arms (their files' SHA-256), metrics, or another plan or seed.
+ * command, other arms (their files' SHA-256), metrics, another plan or seed, or runs made with
+ * other options; what differs is named.
+ *
+ * One journal at a time is open in a process, until one of these names another, and
+ * locked: false when another process has it.
  */
 bool ab_journal_begin(const struct ab_experiment *experiment, const char *path);
 bool ab_journal_resume(struct ab_experiment *experiment, const char *path);

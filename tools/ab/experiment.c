@@ -76,5 +76,6 @@ void ab_experiment_release(struct ab_experiment *experiment)
     free(experiment->started);
     free(experiment->host);
     free(experiment->gpus);
+    json_decref(experiment->options);
     *experiment = (struct ab_experiment){0};
 }

@@ -30,7 +30,7 @@ enum ab_arm_role {
 };
 
 struct ab_arm {
-    char *name; /* unique; [A-Za-z0-9._+-] only, so that it can stand in paths */
+    char *name; /* unique; no '/' and no character of the shell but blanks: it stands in paths */
     enum ab_arm_kind kind;
     enum ab_arm_role role;
     char *policy;        /* absolute path; NULL unless a policy */
@@ -157,6 +157,7 @@ struct ab_experiment {
     char *gpus; /* a line about each GPU that it may use here, as it was at the start; NULL: no NVML
                  */
     struct ab_plan plan;
+    json_t *options; /* with which the runs are made (run_options.h); NULL: not known */
     size_t arm_count;
     struct ab_arm *arms; /* the baseline is the first */
     size_t metric_count;

@@ -91,12 +91,12 @@ json_t *ab_experiment_json(const struct ab_experiment *experiment)
     for (size_t i = 0; i < experiment->metric_count; i++) {
         json_array_append_new(metrics, metric_json(&experiment->metrics[i]));
     }
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "format",
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:O?, s:o, s:o}", "format",
                      format_name, "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "command",
                      command, "started", text_or_null(experiment->started), "host",
                      text_or_null(experiment->host), "gpus", text_or_null(experiment->gpus),
                      "interrupted", experiment->interrupted, "plan", plan_json(&experiment->plan),
-                     "arms", arms, "metrics", metrics);
+                     "options", experiment->options, "arms", arms, "metrics", metrics);
 }
 
 static json_t *gpu_json(const struct ab_run_gpu *gpu)
@@ -324,6 +324,16 @@ static void read_metrics(struct reader *reader, const json_t *document,
     }
 }
 
+/* Journals of earlier versions have none. */
+static void read_options(struct reader *reader, json_t *object, struct ab_experiment *experiment)
+{
+    if (json_is_object(object)) {
+        experiment->options = json_incref(object);
+    } else if (object != NULL && !json_is_null(object)) {
+        fail(reader, "options", "is no object");
+    }
+}
+
 static void read_command(struct reader *reader, const json_t *document,
                          struct ab_experiment *experiment)
 {
@@ -363,6 +373,7 @@ bool ab_experiment_from_json(struct ab_experiment *experiment, const json_t *doc
     experiment->gpus = text_of(&reader, document, "gpus", true);
     experiment->interrupted = boolean_of(&reader, document, "interrupted");
     read_plan(&reader, json_object_get(document, "plan"), &experiment->plan);
+    read_options(&reader, json_object_get(document, "options"), experiment);
     read_arms(&reader, document, experiment);
     read_metrics(&reader, document, experiment);
     if (failed(&reader)) {

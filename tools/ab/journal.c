@@ -6,28 +6,92 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "memory.h"
+#include "run_options.h"
 
-/* Appends the document as one line; flags: of open. */
-static bool append_line(const char *path, json_t *document, int flags)
+/* The journal that is being written. It stays open until the next one is begun, or the process
+ * ends: its lock goes with any descriptor of the file that the process closes. */
+static FILE *journal;
+static char *journal_path;
+
+static struct flock whole_file(short type)
 {
-    int descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
-    FILE *stream = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
-    bool written = stream != NULL && json_dumpf(document, stream, JSON_COMPACT) == 0;
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET};
+}
 
-    written = written && fputc('\n', stream) != EOF && fflush(stream) == 0;
+/* Two commands that write one journal would mix two orders of runs, on the same GPUs at that. */
+static bool lock(int descriptor, const char *path)
+{
+    struct flock wanted = whole_file(F_WRLCK), holder = whole_file(F_WRLCK);
+
+    if (fcntl(descriptor, F_SETLK, &wanted) == 0) {
+        return true;
+    }
+    if (errno != EACCES && errno != EAGAIN) {
+        /* A file system that knows no locks is no reason to lose an experiment. */
+        command_error("warning: '%s' cannot be locked (%s): see that no other command goes on with "
+                      "this experiment",
+                      path, strerror(errno));
+        return true;
+    }
+    if (fcntl(descriptor, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0) {
+        command_error("'%s' is in use: process %d makes the runs of this experiment; wait for its "
+                      "end, or end it",
+                      path, (int)holder.l_pid);
+    } else {
+        command_error("'%s' is in use: another process, perhaps on another host, makes the runs of "
+                      "this experiment; wait for its end, or end it",
+                      path);
+    }
+    return false;
+}
+
+/* Ours from here on; flags: of open. */
+static bool open_journal(const char *path, int flags)
+{
+    int descriptor;
+
+    if (journal != NULL) {
+        fclose(journal);
+        journal = NULL;
+    }
+    free(journal_path);
+    journal_path = memory_copy(path);
+    descriptor = open(path, O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
+    if (descriptor < 0) {
+        command_error("cannot open '%s': %s", path, strerror(errno));
+        return false;
+    }
+    if (lock(descriptor, path)) {
+        journal = fdopen(descriptor, "a+e");
+    }
+    if (journal == NULL) {
+        close(descriptor);
+    }
+    return journal != NULL;
+}
+
+/* Appends the document as one line. */
+static bool append_line(const char *path, json_t *document)
+{
+    bool open_now = journal != NULL && strcmp(journal_path, path) == 0, written;
+
+    if (!open_now && !open_journal(path, 0)) {
+        json_decref(document);
+        return false;
+    }
+    written = json_dumpf(document, journal, JSON_COMPACT) == 0;
+    written = written && fputc('\n', journal) != EOF && fflush(journal) == 0;
     /* Some file systems cannot: then it is as safe as they make it. */
-    written = written && (fdatasync(descriptor) == 0 || errno == EINVAL || errno == EROFS);
+    written = written && (fdatasync(fileno(journal)) == 0 || errno == EINVAL || errno == EROFS);
     if (!written) {
         command_error("cannot write '%s': %s", path, strerror(errno));
-    }
-    if (stream != NULL) {
-        fclose(stream);
     }
     json_decref(document);
     return written;
@@ -41,13 +105,14 @@ bool ab_journal_begin(const struct ab_experiment *experiment, const char *path)
                       path);
         return false;
     }
-    return append_line(path, ab_experiment_json(experiment), O_CREAT | O_EXCL);
+    return open_journal(path, O_CREAT | O_EXCL) &&
+           append_line(path, ab_experiment_json(experiment));
 }
 
 bool ab_journal_add(const struct ab_experiment *experiment, const struct ab_run *run,
                     const char *path)
 {
-    return append_line(path, ab_run_json(experiment, run), 0);
+    return append_line(path, ab_run_json(experiment, run));
 }
 
 /* ---- Resume ---- */
@@ -58,46 +123,116 @@ static bool refuse(const char *path, const char *what)
     return false;
 }
 
-/* What two journals' arms have to agree in: where a file lies does not matter, what it says does.
+/* A part of the first line, to be released. Where a policy lies does not matter, what it says does.
  */
-static bool same_arms(const json_t *first, const json_t *second)
+static json_t *part_of(const json_t *document, const char *key)
 {
-    static const char *const keys[] = {"name", "kind", "role", "policy_sha256"};
+    json_t *part = json_deep_copy(json_object_get(document, key)), *arm;
+    size_t i;
 
-    if (json_array_size(first) != json_array_size(second)) {
-        return false;
-    }
-    for (size_t i = 0; i < json_array_size(first); i++) {
-        for (size_t key = 0; key < sizeof keys / sizeof keys[0]; key++) {
-            if (!json_equal(json_object_get(json_array_get(first, i), keys[key]),
-                            json_object_get(json_array_get(second, i), keys[key]))) {
-                return false;
-            }
+    if (strcmp(key, "arms") == 0) {
+        json_array_foreach(part, i, arm)
+        {
+            json_object_del(arm, "policy");
         }
     }
-    return true;
+    return part;
 }
 
-static const char *difference(const json_t *wanted, const json_t *found)
+/* The first arm, or metric, that is another: "time: definition (a; then: b)". Empty: their number
+ * or order alone. To be freed. */
+static char *first_difference(const json_t *wanted, const json_t *found)
 {
-    if (!json_equal(json_object_get(wanted, "command"), json_object_get(found, "command"))) {
-        return "it is about another command";
+    for (size_t i = 0; i < json_array_size(wanted) && i < json_array_size(found); i++) {
+        const json_t *now = json_array_get(wanted, i), *then = json_array_get(found, i);
+        char *names = run_options_text(json_object_get(now, "name"));
+        char *keys = run_options_keys(now, then), *text;
+
+        if (keys == NULL) {
+            free(names);
+            continue;
+        }
+        text = memory_format("%s: %s", names, keys);
+        free(names);
+        free(keys);
+        return text;
     }
-    if (!same_arms(json_object_get(wanted, "arms"), json_object_get(found, "arms"))) {
-        return "it has other arms, or a policy was changed since";
+    return memory_format("%zu; then: %zu", json_array_size(wanted), json_array_size(found));
+}
+
+/* Why the journal is another experiment's; NULL: it is not. To be freed. */
+static char *difference(const json_t *wanted, const json_t *found)
+{
+    static const struct {
+        const char *key, *what;
+    } parts[] = {
+        {"command", "it is about another command"},
+        {"arms", "it has other arms, or a policy was changed since"},
+        {"metrics", "it has other metrics"},
+        {"plan",
+         "it has another plan, and one that is changed with results at hand proves nothing"},
+    };
+
+    char *text = NULL;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && text == NULL; i++) {
+        json_t *now = part_of(wanted, parts[i].key), *then = part_of(found, parts[i].key);
+        char *details = NULL;
+
+        if (!json_equal(now, then)) {
+            details = json_is_object(now)                    ? run_options_keys(now, then)
+                      : strcmp(parts[i].key, "command") == 0 ? run_options_pair(now, then)
+                                                             : first_difference(now, then);
+            text = memory_format("%s: %s", parts[i].what, details);
+        }
+        free(details);
+        json_decref(now);
+        json_decref(then);
     }
-    if (!json_equal(json_object_get(wanted, "metrics"), json_object_get(found, "metrics"))) {
-        return "it has other metrics";
+    return text;
+}
+
+/* Of other circumstances it is told; they may be as good. */
+static void warn_of_place(const json_t *wanted, const json_t *found)
+{
+    static const struct {
+        const char *key, *what;
+    } places[] = {{"host", "host"}, {"gpus", "GPUs"}, {"version", "version of cudapolicy"}};
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const json_t *now = json_object_get(wanted, places[i].key);
+        const json_t *before = json_object_get(found, places[i].key);
+
+        if (!json_equal(now, before)) {
+            char *texts[] = {run_options_text(now), run_options_text(before)};
+
+            command_error("warning: other %s than when the experiment began: %s, then %s",
+                          places[i].what, texts[0], texts[1]);
+            free(texts[0]);
+            free(texts[1]);
+        }
     }
-    if (!json_equal(json_object_get(json_object_get(wanted, "plan"), "seed"),
-                    json_object_get(json_object_get(found, "plan"), "seed"))) {
-        return "it has another seed";
+}
+
+/* Whether the runs that follow are made as those that are there. */
+static bool options_agree(const json_t *wanted, const json_t *found, const char *path)
+{
+    const json_t *before = json_object_get(found, "options");
+    char *different;
+
+    warn_of_place(wanted, found);
+    if (!json_is_object(before)) {
+        command_error("warning: '%s' does not say with which options its runs were made", path);
+        return true;
     }
-    if (!json_equal(json_object_get(wanted, "plan"), json_object_get(found, "plan"))) {
-        return "it has another plan (blocks or looks, warm-up, claim, alpha, margin): a plan that "
-               "is changed with results at hand proves nothing";
+    different = run_options_difference(json_object_get(wanted, "options"), before);
+    if (different == NULL) {
+        return true;
     }
-    return NULL;
+    command_error("'%s' cannot be continued: its runs were made with other options: %s", path,
+                  different);
+    free(different);
+    return false;
 }
 
 static bool read_head(struct ab_experiment *experiment, const char *line, const char *path)
@@ -105,7 +240,8 @@ static bool read_head(struct ab_experiment *experiment, const char *line, const 
     char error[256];
     struct ab_experiment found;
     json_t *document = json_loads(line, 0, NULL), *wanted;
-    const char *fault;
+    char *fault;
+    bool fine;
 
     if (document == NULL || !ab_experiment_from_json(&found, document, error, sizeof error)) {
         json_decref(document);
@@ -120,9 +256,11 @@ static bool read_head(struct ab_experiment *experiment, const char *line, const 
     ab_experiment_release(&found);
     wanted = ab_experiment_json(experiment);
     fault = difference(wanted, document);
+    fine = fault == NULL ? options_agree(wanted, document, path) : refuse(path, fault);
+    free(fault);
     json_decref(wanted);
     json_decref(document);
-    return fault == NULL || refuse(path, fault);
+    return fine;
 }
 
 /* One run; false when the line is no run. */
@@ -167,19 +305,14 @@ static bool read_journal(struct ab_experiment *experiment, FILE *file, const cha
 
 bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
 {
-    FILE *file = fopen(path, "re");
     long good = 0;
-    bool read;
 
-    if (file == NULL) {
-        command_error("cannot read '%s': %s", path, strerror(errno));
+    if (!open_journal(path, 0) || !read_journal(experiment, journal, path, &good)) {
         return false;
     }
-    read = read_journal(experiment, file, path, &good);
-    fclose(file);
-    if (read && truncate(path, good) != 0) {
+    if (ftruncate(fileno(journal), good) != 0) {
         command_error("cannot write '%s': %s", path, strerror(errno));
         return false;
     }
-    return read;
+    return true;
 }

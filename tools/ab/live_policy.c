@@ -4,6 +4,7 @@
 
 #include "live.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,20 @@ static bool has_settings(const struct policy_rule *rule)
 
 static char *named(const struct writer *writer, const char *name)
 {
-    return memory_format("%s/%s", writer->arm->name, name);
+    char *arm = memory_copy(writer->arm->name), *both;
+    bool changed = false;
+
+    /* An arm may be called what no rule can: its number then tells it from others. */
+    for (char *byte = arm; *byte != '\0'; byte++) {
+        if (!isalnum((unsigned char)*byte) && strchr("._+-", *byte) == NULL) {
+            *byte = '-';
+            changed = true;
+        }
+    }
+    both = changed ? memory_format("%s-%" PRId64 "/%s", arm, writer->number, name)
+                   : memory_format("%s/%s", arm, name);
+    free(arm);
+    return both;
 }
 
 static bool write_rule(const struct writer *writer, const struct policy_rule *rule)
