@@ -13,6 +13,7 @@
 
 enum {
     PROCESSES_NAMED = 8, /* in a line, unless all are asked for */
+    RANKS_LIMIT = 1 << 24,
 };
 
 /* ---- Judging ------------------------------------------------------------------------------------
@@ -71,6 +72,41 @@ static void judge(struct expectation_result *result, const struct policy *policy
     free(sums);
 }
 
+static const char *job_fact(const struct results_process *process, const char *key)
+{
+    return results_text(json_object_get(json_object_get(process->document, "facts"), "job"), key);
+}
+
+/* How many ranks the job has, and how many of them have no report here. A command that is itself
+ * started once for each rank sees one only, and says nothing of the others. */
+static void count_ranks(struct expectations *expectations, const struct results *results)
+{
+    size_t world = 0, seen = 0;
+    bool *is_seen;
+
+    for (size_t i = 0; i < results->process_count; i++) {
+        const char *source = job_fact(&results->processes[i], "rank_source");
+        long long size = atoll(job_fact(&results->processes[i], "world_size"));
+
+        if (source[0] == '\0' || getenv(source) != NULL || size < 0 || size > RANKS_LIMIT) {
+            return;
+        }
+        world = (size_t)size > world ? (size_t)size : world;
+    }
+    is_seen = memory_allocate(world + 1, sizeof *is_seen);
+    for (size_t i = 0; i < results->process_count; i++) {
+        long long rank = atoll(job_fact(&results->processes[i], "rank"));
+
+        if (rank >= 0 && (size_t)rank < world && !is_seen[rank]) {
+            is_seen[rank] = true;
+            seen++;
+        }
+    }
+    free(is_seen);
+    expectations->ranks = world;
+    expectations->silent_ranks = world - seen;
+}
+
 void expectations_judge(struct expectations *expectations, const struct policy *policy,
                         const struct results *results)
 {
@@ -81,6 +117,7 @@ void expectations_judge(struct expectations *expectations, const struct policy *
         judge(&expectations->results[i], policy, &policy->expectations[i], results);
         expectations->broken += !expectations->results[i].held;
     }
+    count_ranks(expectations, results);
     for (size_t i = 0; i < results->process_count; i++) {
         const struct results_process *process = &results->processes[i];
 
@@ -104,8 +141,7 @@ void expectations_release(struct expectations *expectations)
 /* The rank as the report has it; "": none. */
 static const char *rank_of(const struct results_process *process)
 {
-    return results_text(json_object_get(json_object_get(process->document, "facts"), "job"),
-                        "rank");
+    return job_fact(process, "rank");
 }
 
 static void print_process(const struct expectation_broken *broken, FILE *stream)
@@ -159,6 +195,12 @@ void expectations_print(const struct expectations *expectations, bool only_broke
         if (!expectations->results[i].held) {
             print_broken(expectations, &expectations->results[i], wide, stream);
         }
+    }
+    if (expectations->count > 0 && expectations->silent_ranks > 0) {
+        fprintf(stream,
+                "%zu of %zu ranks left no report here: nothing was expected of them. They launched "
+                "no kernel, or ran on another host\n",
+                expectations->silent_ranks, expectations->ranks);
     }
     if (expectations->count > 0 && expectations->broken == 0 && !only_broken) {
         fprintf(stream, "what the policy expects was so (%zu condition%s)\n", expectations->count,

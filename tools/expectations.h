@@ -33,6 +33,7 @@ struct expectations {
     size_t count;
     struct expectation_result *results; /* in the order of the policy */
     size_t broken;                      /* how many did not hold */
+    size_t ranks, silent_ranks;         /* of the job, and those of them without a report here */
     size_t unsure; /* processes whose counts are not all there: lost, or still going on */
 };
 

@@ -207,6 +207,16 @@ class Expectations(Case):
         self.assertEqual(result.returncode, 3)
         self.assertIn("in 1 of 1 process it was not so (rank 1: 0)", result.stderr)
 
+    def test_ranks_without_a_report_are_told(self):
+        program = [*self.ranks(3)[:2], self.ranks(3, 3, 3)[2].replace(f"{PROGRAM} launch small1 3 4 launch x 1 1",
+                                                                     "true", 1)]
+        result = self.strict(EXPECT, program=program)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("\n1 of 3 ranks left no report here: nothing was expected of them. ", result.stderr)
+        inside = self.strict(EXPECT, program=program, env={"RANK": "0"})
+        self.assertNotIn("left no report", inside.stderr)
+        self.assertNotIn("left no report", self.strict(EXPECT, program=self.ranks(3, 3)).stderr)
+
     def test_without_any_launch_everything_is_0(self):
         result = self.strict(EXPECT, program=python("pass"))
         self.assertEqual(result.returncode, 3, result)
