@@ -163,40 +163,6 @@ static void print_nothing_seen(const struct run_options *options, const struct p
     free(reason);
 }
 
-/* What was expected stands beside the numbers that it is judged by. */
-static json_t *with_expectations(json_t *summary, const struct expectations *expectations)
-{
-    json_object_set_new(summary, "expectations", expectations_json(expectations));
-    return summary;
-}
-
-static void print_summary(const struct run_options *options, const struct results *results,
-                          const struct policy *policy, const struct expectations *expectations,
-                          const char *program)
-{
-    if (options->quiet) {
-        return;
-    }
-    if (options->json) {
-        json_output_print(with_expectations(summary_json(results, policy), expectations), stderr);
-    } else if (results->process_count == 0) {
-        print_nothing_seen(options, policy, program);
-    } else {
-        summary_print(results, policy, &options->summary, stderr);
-    }
-}
-
-static bool write_report(const struct results *results, const struct policy *policy,
-                         const struct expectations *expectations, struct output_file *report)
-{
-    json_t *document = summary_job_json(results, policy);
-
-    with_expectations(json_object_get(document, "summary"), expectations);
-    output_file_begin(report);
-    json_output_print(document, report->stream);
-    return output_file_close(report);
-}
-
 /* Where what was expected cannot be known: why. NULL: it can. */
 static const char *not_judged(const struct run_options *options, const struct policy *policy,
                               const struct expectations *expectations)
@@ -213,15 +179,58 @@ static const char *not_judged(const struct run_options *options, const struct po
     return expectations->unsure > 0 ? "some counts are lost, or still go on" : NULL;
 }
 
+/* What was expected stands beside the numbers that it is judged by. */
+static json_t *with_expectations(json_t *summary, const struct run_options *options,
+                                 const struct policy *policy,
+                                 const struct expectations *expectations)
+{
+    const char *reason = not_judged(options, policy, expectations);
+
+    json_object_set_new(summary, "expectations", expectations_json(expectations));
+    json_object_set_new(summary, "expectations_not_judged",
+                        reason != NULL ? json_string(reason) : json_null());
+    return summary;
+}
+
+static void print_summary(const struct run_options *options, const struct results *results,
+                          const struct policy *policy, const struct expectations *expectations,
+                          const char *program)
+{
+    if (options->quiet) {
+        return;
+    }
+    if (options->json) {
+        json_output_print(
+            with_expectations(summary_json(results, policy), options, policy, expectations),
+            stderr);
+    } else if (results->process_count == 0) {
+        print_nothing_seen(options, policy, program);
+    } else {
+        summary_print(results, policy, &options->summary, stderr);
+    }
+}
+
+static bool write_report(const struct run_options *options, const struct results *results,
+                         const struct policy *policy, const struct expectations *expectations,
+                         struct output_file *report)
+{
+    json_t *document = summary_job_json(results, policy);
+
+    with_expectations(json_object_get(document, "summary"), options, policy, expectations);
+    output_file_begin(report);
+    json_output_print(document, report->stream);
+    return output_file_close(report);
+}
+
 /* Says what was not as expected; the status to end with after a program that ended well. */
 static int end_with_expectations(const struct run_options *options, const struct policy *policy,
                                  const struct expectations *expectations)
 {
     const char *reason = not_judged(options, policy, expectations);
-    bool speaks = !options->quiet || options->strict_expect;
+    /* As JSON it is all in the summary. */
+    bool speaks = options->quiet ? options->strict_expect : !options->json;
 
-    if (speaks && !(options->json && !options->quiet) &&
-        effective_mode(&options->job, policy) != POLICY_MODE_OFF) {
+    if (speaks && effective_mode(&options->job, policy) != POLICY_MODE_OFF) {
         expectations_print(expectations, options->quiet || reason != NULL, options->summary.wide,
                            stderr);
     }
@@ -253,8 +262,8 @@ static int run(struct run_options *options, const struct policy *policy, char **
     }
     if (report.stream != NULL && !options->job.started) {
         output_file_abandon(&report);
-    } else if (report.stream != NULL && !write_report(&results, policy, &expectations, &report) &&
-               status == 0) {
+    } else if (report.stream != NULL &&
+               !write_report(options, &results, policy, &expectations, &report) && status == 0) {
         /* A lost report must not pass for success; the status of a program that failed says more.
          */
         status = COMMAND_RUN_FAILED;

@@ -230,6 +230,9 @@ class Expectations(Case):
         self.assertEqual(result.returncode, 3)
         self.assertIn("what the policy expects cannot be judged: the mode is off", result.stderr)
         self.assertEqual(self.strict(RULES, "--mode", "off", program=python("pass")).returncode, 0)
+        result = self.strict(EXPECT, "--mode", "off", "--json", program=python("pass"))
+        self.assertEqual((result.returncode, json.loads(result.stderr)["expectations_not_judged"]),
+                         (3, "the mode is off, so nothing was counted"))
 
     def test_a_process_that_still_runs_cannot_be_judged(self):
         # The child holds no end of our pipes, so it goes on until its standard input is closed.
