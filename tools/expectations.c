@@ -50,6 +50,24 @@ static void add_broken(struct expectation_result *result, const struct sum *sum)
         (struct expectation_broken){.process = sum->process, .count = sum->count};
 }
 
+static const char *job_fact(const struct results_process *process, const char *key)
+{
+    return results_text(json_object_get(json_object_get(process->document, "facts"), "job"), key);
+}
+
+/* By rank; processes without one keep their order. */
+static int by_rank(const void *left, const void *right)
+{
+    const struct expectation_broken *one = left, *other = right;
+    const long long difference =
+        atoll(job_fact(one->process, "rank")) - atoll(job_fact(other->process, "rank"));
+
+    if (difference != 0) {
+        return difference < 0 ? -1 : 1;
+    }
+    return one->process < other->process ? -1 : one->process > other->process;
+}
+
 static void judge(struct expectation_result *result, const struct policy *policy,
                   const struct policy_expectation *expectation, const struct results *results)
 {
@@ -66,15 +84,13 @@ static void judge(struct expectation_result *result, const struct policy *policy
             add_broken(result, &sums[i]);
         }
     }
+    if (result->broken_count > 1) {
+        qsort(result->broken, result->broken_count, sizeof *result->broken, by_rank);
+    }
     if (result->asked == 0) {
         result->held = policy_expectation_holds(expectation, 0);
     }
     free(sums);
-}
-
-static const char *job_fact(const struct results_process *process, const char *key)
-{
-    return results_text(json_object_get(json_object_get(process->document, "facts"), "job"), key);
 }
 
 /* How many ranks the job has, and how many of them have no report here. A command that is itself
