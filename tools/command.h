@@ -14,8 +14,9 @@
 
 enum {
     COMMAND_SUCCESS = 0,
-    COMMAND_FAILURE = 1, /* the input is wrong or cannot be read */
-    COMMAND_USAGE = 64,  /* the command line is wrong (EX_USAGE of sysexits.h) */
+    COMMAND_FAILURE = 1,     /* the input is wrong or cannot be read */
+    COMMAND_EXPECTATION = 3, /* run --strict-expect: something was not as expected */
+    COMMAND_USAGE = 64,      /* the command line is wrong (EX_USAGE of sysexits.h) */
 
     /* Of the subcommands that start a program; otherwise they end as the program did. The same
      * numbers as env, nice and timeout use. */

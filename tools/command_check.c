@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "json_output.h"
+#include "policy_environment.h"
 #include "policy_input.h"
 
 static int check_main(const struct command *command, int argc, char **argv);
@@ -18,15 +19,18 @@ const struct command command_check = {
     .help = "Reads each policy file and prints every error and warning in it on standard output,\n"
             "as FILE:LINE:COLUMN: error: MESSAGE. '-' is standard input.\n\n"
             "Options:\n"
-            "  -q, --quiet   print errors only: no warnings, no verdict\n"
-            "      --werror  a warning is a failure too\n"
-            "      --json    print the diagnostics as one JSON document\n"
-            "  -h, --help    print this help\n\n"
+            "  -q, --quiet      print errors only: no warnings, no verdict\n"
+            "      --werror     a warning is a failure too\n"
+            "      --json       print the diagnostics as one JSON document\n"
+            "      --print-env  print, as lines NAME=VALUE, what [env] of the one FILE would set\n"
+            "                   for a program that is started in this environment, and no more\n"
+            "  -h, --help       print this help\n\n"
             "Exit status: 0 when every file is right, 1 when one is wrong or cannot be read,\n"
             "64 when the command line is wrong.\n\n"
             "Examples:\n"
             "  cudapolicy check policy.ini\n"
             "  cudapolicy check --werror site/*.ini\n"
+            "  cudapolicy check --print-env policy.ini\n"
             "  cudapolicy check --json policy.ini | jq '.files[].diagnostics[].message'\n",
     .main = check_main,
 };
@@ -34,10 +38,11 @@ const struct command command_check = {
 enum {
     OPTION_WERROR = COMMAND_OPTION_LONG,
     OPTION_JSON,
+    OPTION_PRINT_ENV,
 };
 
 struct check_options {
-    bool quiet, werror, json;
+    bool quiet, werror, json, print_env;
 };
 
 static json_t *diagnostic_json(const struct policy_diagnostic *diagnostic)
@@ -58,12 +63,21 @@ static json_t *file_json(const char *file, struct policy_diagnostics *diagnostic
     for (size_t i = 0; i < diagnostics->count; i++) {
         json_array_append_new(list, diagnostic_json(&diagnostics->items[i]));
     }
-    return json_pack("{s:o, s:b, s:I, s:I, s:I, s:I, s:o}", "file", json_output_string(file),
-                     "valid", policy != NULL, "rules",
+    return json_pack("{s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file",
+                     json_output_string(file), "valid", policy != NULL, "rules",
                      (json_int_t)(policy != NULL ? policy->rule_count : 0), "partitions",
-                     (json_int_t)(policy != NULL ? policy->partition_count : 0), "errors",
+                     (json_int_t)(policy != NULL ? policy->partition_count : 0), "variables",
+                     (json_int_t)(policy != NULL ? policy->variable_count : 0), "expectations",
+                     (json_int_t)(policy != NULL ? policy->expectation_count : 0), "errors",
                      (json_int_t)diagnostics->error_count, "warnings",
                      (json_int_t)diagnostics->warning_count, "diagnostics", list);
+}
+
+static void print_some(size_t count, const char *what)
+{
+    if (count > 0) {
+        printf("%zu %s%s, ", count, what, count == 1 ? "" : "s");
+    }
 }
 
 static void print_verdict(const char *file, const struct policy *policy, size_t warnings)
@@ -75,10 +89,9 @@ static void print_verdict(const char *file, const struct policy *policy, size_t 
     }
     printf("%s: ok: %zu kernel and %zu stream rules, ", file, kernel_rules,
            policy->rule_count - kernel_rules);
-    if (policy->partition_count > 0) {
-        printf("%zu partition%s, ", policy->partition_count,
-               policy->partition_count == 1 ? "" : "s");
-    }
+    print_some(policy->partition_count, "partition");
+    print_some(policy->variable_count, "variable");
+    print_some(policy->expectation_count, "expectation");
     printf("%zu warning%s\n", warnings, warnings == 1 ? "" : "s");
 }
 
@@ -120,12 +133,25 @@ static int check_files(const struct check_options *options, int count, char **fi
     return command_finish(right ? COMMAND_SUCCESS : COMMAND_FAILURE);
 }
 
+static int print_env(const char *file)
+{
+    struct policy *policy = policy_input_require(file, false, NULL);
+
+    if (policy == NULL) {
+        return COMMAND_FAILURE;
+    }
+    policy_environment_print(policy, stdout);
+    policy_free(policy);
+    return command_finish(COMMAND_SUCCESS);
+}
+
 static int check_main(const struct command *command, int argc, char **argv)
 {
     static const struct option long_options[] = {
         {"quiet", no_argument, NULL, 'q'},
         {"werror", no_argument, NULL, OPTION_WERROR},
         {"json", no_argument, NULL, OPTION_JSON},
+        {"print-env", no_argument, NULL, OPTION_PRINT_ENV},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -143,6 +169,9 @@ static int check_main(const struct command *command, int argc, char **argv)
         case OPTION_JSON:
             options.json = true;
             break;
+        case OPTION_PRINT_ENV:
+            options.print_env = true;
+            break;
         case 'h':
             return command_help(command);
         default:
@@ -151,6 +180,15 @@ static int check_main(const struct command *command, int argc, char **argv)
     }
     if (optind == argc) {
         return command_usage_error(command, "no policy file given");
+    }
+    if (options.print_env && (options.quiet || options.werror || options.json)) {
+        return command_usage_error(command, "--print-env takes no other option");
+    }
+    if (options.print_env && argc - optind > 1) {
+        return command_usage_error(command, "--print-env takes one policy file");
+    }
+    if (options.print_env) {
+        return print_env(argv[optind]);
     }
     return check_files(&options, argc - optind, argv + optind);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "explain.h"
+#include "explain_policy.h"
 #include "facts.h"
 #include "json_output.h"
 #include "number.h"
@@ -265,9 +266,13 @@ static int explain(struct explain_options *options, int count, char **paths)
         status = explain_reports(options, policy, count, paths, list);
     }
     if (list != NULL) {
-        json_output_print(
-            json_pack("{s:o, s:o}", "policy", json_output_string(options->policy), "kernels", list),
-            stdout);
+        json_output_print(json_pack("{s:o, s:o, s:o, s:o}", "policy",
+                                    json_output_string(options->policy), "kernels", list,
+                                    "environment", explain_environment_json(policy), "expectations",
+                                    explain_expectations_json(policy)),
+                          stdout);
+    } else {
+        explain_policy_print(policy, stdout);
     }
     policy_free(policy);
     return command_finish(status);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expectations.h"
 #include "job.h"
 #include "json_output.h"
 #include "memory.h"
@@ -37,6 +38,8 @@ const struct command command_run = {
         "                           jobs of several hosts, a folder that all of them see\n"
         "      --strict             a process to which the policy cannot be attached ends with\n"
         "                           status 78 before its first CUDA call\n"
+        "      --strict-expect      end with status 3 where the program ended well, but something\n"
+        "                           was not as [expect] of the policy says, or cannot be judged\n"
         "      --log LEVEL          error, warn, info or debug\n"
         "      --library PATH       libcudapolicy.so (default: $CUDAPOLICY_LIBRARY, else the one\n"
         "                           that belongs to this command)\n"
@@ -47,7 +50,7 @@ const struct command command_run = {
         "  -h, --help               print this help\n\n"
         "Exit status: the program's; 128+N when signal N ended it; 125 when cudapolicy itself\n"
         "failed or the policy is wrong, 126 when the program cannot be executed, 127 when it is\n"
-        "not found; 64 when the command line is wrong.\n\n"
+        "not found; 3 where --strict-expect says so; 64 when the command line is wrong.\n\n"
         "Examples:\n"
         "  cudapolicy run -p policy.ini -- ./app --size 4096\n"
         "  cudapolicy run -p policy.ini --mode observe -- python train.py\n"
@@ -58,6 +61,7 @@ const struct command command_run = {
 enum {
     OPTION_REPORT_FOLDER = COMMAND_OPTION_LONG,
     OPTION_STRICT,
+    OPTION_STRICT_EXPECT,
     OPTION_LOG,
     OPTION_LIBRARY,
     OPTION_KERNELS,
@@ -68,7 +72,7 @@ struct run_options {
     struct job job;
     struct summary_options summary;
     const char *report;
-    bool force, quiet, json;
+    bool force, quiet, json, strict_expect;
 };
 
 /* Takes one option; false after a mistake, with its message printed. */
@@ -99,6 +103,9 @@ static bool take_option(const struct command *command, int option, struct run_op
         return true;
     case OPTION_STRICT:
         options->job.strict = true;
+        return true;
+    case OPTION_STRICT_EXPECT:
+        options->strict_expect = true;
         return true;
     case OPTION_LOG:
         options->job.log = optarg;
@@ -156,14 +163,46 @@ static void print_nothing_seen(const struct run_options *options, const struct p
     free(reason);
 }
 
+/* Where what was expected cannot be known: why. NULL: it can. */
+static const char *not_judged(const struct run_options *options, const struct policy *policy,
+                              const struct expectations *expectations)
+{
+    if (expectations->count == 0) {
+        return NULL;
+    }
+    if (effective_mode(&options->job, policy) == POLICY_MODE_OFF) {
+        return "the mode is off, so nothing was counted";
+    }
+    if (options->job.unread) {
+        return "a report cannot be read";
+    }
+    return expectations->unsure > 0 ? "some counts are lost, or still go on" : NULL;
+}
+
+/* What was expected stands beside the numbers that it is judged by. */
+static json_t *with_expectations(json_t *summary, const struct run_options *options,
+                                 const struct policy *policy,
+                                 const struct expectations *expectations)
+{
+    const char *reason = not_judged(options, policy, expectations);
+
+    json_object_set_new(summary, "expectations", expectations_json(expectations));
+    json_object_set_new(summary, "expectations_not_judged",
+                        reason != NULL ? json_string(reason) : json_null());
+    return summary;
+}
+
 static void print_summary(const struct run_options *options, const struct results *results,
-                          const struct policy *policy, const char *program)
+                          const struct policy *policy, const struct expectations *expectations,
+                          const char *program)
 {
     if (options->quiet) {
         return;
     }
     if (options->json) {
-        json_output_print(summary_json(results, policy), stderr);
+        json_output_print(
+            with_expectations(summary_json(results, policy), options, policy, expectations),
+            stderr);
     } else if (results->process_count == 0) {
         print_nothing_seen(options, policy, program);
     } else {
@@ -171,19 +210,45 @@ static void print_summary(const struct run_options *options, const struct result
     }
 }
 
-static bool write_report(const struct results *results, const struct policy *policy,
+static bool write_report(const struct run_options *options, const struct results *results,
+                         const struct policy *policy, const struct expectations *expectations,
                          struct output_file *report)
 {
+    json_t *document = summary_job_json(results, policy);
+
+    with_expectations(json_object_get(document, "summary"), options, policy, expectations);
     output_file_begin(report);
-    json_output_print(summary_job_json(results, policy), report->stream);
+    json_output_print(document, report->stream);
     return output_file_close(report);
+}
+
+/* Says what was not as expected; the status to end with after a program that ended well. */
+static int end_with_expectations(const struct run_options *options, const struct policy *policy,
+                                 const struct expectations *expectations)
+{
+    const char *reason = not_judged(options, policy, expectations);
+    /* As JSON it is all in the summary. */
+    bool speaks = options->quiet ? options->strict_expect : !options->json;
+
+    if (speaks && effective_mode(&options->job, policy) != POLICY_MODE_OFF) {
+        expectations_print(expectations, options->quiet || reason != NULL, options->summary.wide,
+                           stderr);
+    }
+    if (speaks && reason != NULL) {
+        command_error("what the policy expects cannot be judged: %s", reason);
+    }
+    return options->strict_expect && (expectations->broken > 0 || reason != NULL)
+               ? COMMAND_EXPECTATION
+               : COMMAND_SUCCESS;
 }
 
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
-    struct results results = {.keep_documents = options->report != NULL};
+    struct results results = {.keep_documents =
+                                  options->report != NULL || policy->expectation_count > 0};
+    struct expectations expectations = {0};
     struct output_file report = {0};
-    int status;
+    int status, expected = COMMAND_SUCCESS;
 
     if (options->report != NULL && !output_file_open(&report, options->report, options->force)) {
         return COMMAND_RUN_FAILED;
@@ -191,18 +256,22 @@ static int run(struct run_options *options, const struct policy *policy, char **
     status = job_run(&options->job, argv);
     if (options->job.started) {
         job_collect(&options->job, &results);
-        print_summary(options, &results, policy, argv[0]);
+        expectations_judge(&expectations, policy, &results);
+        print_summary(options, &results, policy, &expectations, argv[0]);
+        expected = end_with_expectations(options, policy, &expectations);
     }
     if (report.stream != NULL && !options->job.started) {
         output_file_abandon(&report);
-    } else if (report.stream != NULL && !write_report(&results, policy, &report) && status == 0) {
+    } else if (report.stream != NULL &&
+               !write_report(options, &results, policy, &expectations, &report) && status == 0) {
         /* A lost report must not pass for success; the status of a program that failed says more.
          */
         status = COMMAND_RUN_FAILED;
     }
     job_release(&options->job);
+    expectations_release(&expectations);
     results_release(&results);
-    return status;
+    return status == 0 ? expected : status;
 }
 
 /* Unless --mode beats it, a mode that the library would not understand is better refused here. */
@@ -227,6 +296,7 @@ static int run_main(const struct command *command, int argc, char **argv)
         {"force", no_argument, NULL, 'f'},
         {"report-folder", required_argument, NULL, OPTION_REPORT_FOLDER},
         {"strict", no_argument, NULL, OPTION_STRICT},
+        {"strict-expect", no_argument, NULL, OPTION_STRICT_EXPECT},
         {"log", required_argument, NULL, OPTION_LOG},
         {"library", required_argument, NULL, OPTION_LIBRARY},
         {"kernels", no_argument, NULL, OPTION_KERNELS},
@@ -272,6 +342,7 @@ static int run_main(const struct command *command, int argc, char **argv)
                       unreadable ? "cannot be read" : "is wrong", argv[optind]);
         return COMMAND_RUN_FAILED;
     }
+    options.job.loaded = policy;
     status = reach_check(argv[optind], options.quiet) ? run(&options, policy, argv + optind)
                                                       : COMMAND_RUN_CANNOT_EXECUTE;
     policy_free(policy);

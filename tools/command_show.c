@@ -201,6 +201,37 @@ static json_t *settings_json(void)
     return array;
 }
 
+static json_t *quantities_json(void)
+{
+    size_t count;
+    const struct policy_quantity_entry *quantities = policy_vocabulary_quantities(&count);
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(array, json_pack("{s:s, s:s}", "quantity", quantities[i].text,
+                                               "meaning", quantities[i].help));
+    }
+    return array;
+}
+
+/* The lines of [expect] have no keys. */
+static void print_quantities(bool wide)
+{
+    size_t count;
+    const struct policy_quantity_entry *quantities = policy_vocabulary_quantities(&count);
+    struct table *table = table_new();
+
+    puts("  rule|kernel|stream NAME: COUNT =|!=|<|<=|>|>= N, ...");
+    table_column(table, "count", TABLE_LEFT, false);
+    table_column(table, "meaning", TABLE_LEFT, false);
+    for (size_t i = 0; i < count; i++) {
+        table_cell(table, "%s", quantities[i].text);
+        table_cell(table, "%s", quantities[i].help);
+    }
+    table_print(table, stdout, wide, "  ");
+    table_free(table);
+}
+
 static void print_section(const struct policy_section_entry *section, bool wide)
 {
     size_t count;
@@ -224,7 +255,13 @@ static void print_section(const struct policy_section_entry *section, bool wide)
                    default_when_set(&keys[i]) != NULL ? default_when_set(&keys[i]) : "-");
         table_cell(table, "%s", keys[i].help);
     }
-    table_print(table, stdout, wide, "  ");
+    if (table_rows(table) > 0) {
+        table_print(table, stdout, wide, "  ");
+    } else if (section->section == POLICY_SECTION_EXPECT) {
+        print_quantities(wide);
+    } else {
+        puts("  NAME = VALUE; in [env replace] whatever the user set");
+    }
     table_free(table);
 }
 
@@ -296,7 +333,8 @@ static json_t *show_json(int what, const struct device_options *options)
 {
     switch (what) {
     case OPTION_SETTINGS:
-        return json_pack("{s:o}", "settings", settings_json());
+        return json_pack("{s:o, s:o}", "settings", settings_json(), "quantities",
+                         quantities_json());
     case OPTION_ENTRY_POINTS:
         return json_pack("{s:o}", "entry_points", entry_points_json());
     case OPTION_EXCEPTIONS:

@@ -266,6 +266,14 @@ double control_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* The process has the new rules, and cannot have the new variables. */
+static bool needs_restart(const struct control_process *process)
+{
+    const json_t *policy = json_object_get(json_object_get(process->report, "facts"), "policy");
+
+    return results_text(policy, "needs_restart")[0] != '\0';
+}
+
 static void take_answer(struct control_process *process, const struct report_exchange *exchange)
 {
     read_again(process);
@@ -273,7 +281,10 @@ static void take_answer(struct control_process *process, const struct report_exc
         process->outcome = CONTROL_SENT;
     }
     if (exchange->reload_outcome == REPORT_RELOAD_DONE) {
-        end_with(process, CONTROL_DONE, "policy read again: %s", process->policy_path);
+        end_with(process, CONTROL_DONE, "policy read again: %s%s", process->policy_path,
+                 needs_restart(process)
+                     ? "; its [env] differs, and needs a new start of the program"
+                     : "");
     } else {
         char *reason = memory_copy(process->last_reload);
 

@@ -42,6 +42,21 @@ static void take_away(struct environment *environment, const char *text, bool wh
     environment->count = kept;
 }
 
+/* Of several, the first one counts, as for getenv. */
+const char *environment_get(const struct environment *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i + 1 < environment->count; i++) {
+        const char *variable = environment->variables[i];
+
+        if (strncmp(variable, name, length) == 0 && variable[length] == '=') {
+            return variable + length + 1;
+        }
+    }
+    return NULL;
+}
+
 void environment_set(struct environment *environment, const char *name, const char *value)
 {
     take_away(environment, name, true);

@@ -14,6 +14,9 @@ struct environment {
 /* A copy of our own environment. */
 void environment_copy(struct environment *environment);
 
+/* The variable's value; NULL: it is not set. Valid until the next change. */
+const char *environment_get(const struct environment *environment, const char *name);
+
 /* Sets a variable, replacing every earlier one of that name. */
 void environment_set(struct environment *environment, const char *name, const char *value);
 

@@ -15,6 +15,7 @@
 #include "library_path.h"
 #include "memory.h"
 #include "nested.h"
+#include "policy_environment.h"
 
 /* Of record: no rule, and nothing changed whatever happens. */
 static const char empty_policy[] = "[policy]\nversion = 1\nmode = observe\n";
@@ -109,6 +110,9 @@ static void fill_environment(const struct job *job, const char *library, const c
     if (job->strict) {
         environment_set(environment, "CUDAPOLICY_STRICT", "1");
     }
+    if (job->loaded != NULL) {
+        policy_environment_apply(job->loaded, environment);
+    }
     free(preload);
     free(report);
 }
@@ -142,7 +146,7 @@ int job_run(struct job *job, char **argv)
 
 void job_collect(struct job *job, struct results *results)
 {
-    results_load(results, job->folder);
+    job->unread = !results_load(results, job->folder);
     for (size_t i = 0; i < results->process_count && !job->keep; i++) {
         if (results->processes[i].running &&
             !results_was_replaced(results, &results->processes[i])) {

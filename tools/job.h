@@ -10,20 +10,23 @@
 #include <stdbool.h>
 
 #include "opened.h"
+#include "policy/policy.h"
 #include "results.h"
 
 struct job {
     /* Set by the caller. */
-    const char *policy;       /* file; NULL: an empty policy */
-    const char *mode;         /* NULL: as the environment and the policy say */
-    const char *log;          /* level, or NULL */
-    const char *library;      /* as the user gave it, or NULL */
+    const char *policy;          /* file; NULL: an empty policy */
+    const struct policy *loaded; /* what the file says: its [env] is applied; NULL: no [env] */
+    const char *mode;            /* NULL: as the environment and the policy say */
+    const char *log;             /* level, or NULL */
+    const char *library;         /* as the user gave it, or NULL */
     const char *folder_given; /* reports stay, in a new folder in there; NULL: they are removed */
     bool strict;
     /* Of job.c. */
     char *folder;
     bool started, keep;
     struct opened opened; /* while it ran */
+    bool unread; /* some report could not be read */
 };
 
 /* Runs argv and returns the status to end with; when the program did not begin to run, started is

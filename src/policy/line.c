@@ -194,3 +194,25 @@ void policy_line_read(const char *raw, size_t length, uint32_t line_number,
         read_key(raw, begin, length, line, diagnostics);
     }
 }
+
+void policy_line_read_text(const char *raw, size_t length, uint32_t line_number,
+                           struct policy_line *line, struct policy_diagnostics *diagnostics)
+{
+    static const char key[] = "expect";
+    size_t begin = 0;
+
+    while (begin < length && is_blank(raw[begin])) {
+        begin++;
+    }
+    if (begin == length || starts_comment(raw, begin) || raw[begin] == '[') {
+        policy_line_read(raw, length, line_number, line, diagnostics);
+        return;
+    }
+    *line = (struct policy_line){.kind = POLICY_LINE_BLANK};
+    line->place = (struct policy_place){line_number, (uint32_t)begin + 1};
+    line->key = (struct policy_slice){key, sizeof key - 1, line->place};
+    line->value = slice_of(raw, begin, comment_start(raw, begin, length), line_number);
+    if (only_printable(line->value, diagnostics)) {
+        line->kind = POLICY_LINE_KEY;
+    }
+}

@@ -41,4 +41,9 @@ struct policy_line {
 void policy_line_read(const char *raw, size_t length, uint32_t line_number,
                       struct policy_line *line, struct policy_diagnostics *diagnostics);
 
+/* The same in a section whose lines are text: one that is neither blank nor a header comes back as
+ * POLICY_LINE_KEY, the text without its comment as the value of a key that is not in the file. */
+void policy_line_read_text(const char *raw, size_t length, uint32_t line_number,
+                           struct policy_line *line, struct policy_diagnostics *diagnostics);
+
 #endif

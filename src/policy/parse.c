@@ -19,8 +19,9 @@
 #include "policy/parser.h"
 
 enum {
-    /* What normalising adds to a line at most: two quotation marks and the line end. */
-    NORMALISED_EXTRA = 3,
+    /* What normalising adds to a line at most: two quotation marks and the line end, and the key of
+     * a line of [expect], which has none. */
+    NORMALISED_EXTRA = 16,
 };
 
 /* The policy as its user sees it, and what has to be freed with it. */
@@ -107,7 +108,8 @@ static void normalise(struct policy_parser *parser)
     const struct policy_line *line = &parser->line;
     bool live =
         parser->state == POLICY_PARSER_IN_POLICY || parser->state == POLICY_PARSER_IN_RULE ||
-        parser->state == POLICY_PARSER_IN_PARTITION || parser->state == POLICY_PARSER_IN_TUNE;
+        parser->state == POLICY_PARSER_IN_PARTITION || parser->state == POLICY_PARSER_IN_TUNE ||
+        parser->state == POLICY_PARSER_IN_ENV || parser->state == POLICY_PARSER_IN_EXPECT;
 
     parser->normalised_length = 0;
     parser->normalised_given = 0;
@@ -174,7 +176,8 @@ static bool next_line(struct policy_parser *parser)
     }
     parser->line = (struct policy_line){.kind = POLICY_LINE_BLANK};
     if (raw_line_is_good(parser, raw, length)) {
-        policy_line_read(raw, length, parser->line_number, &parser->line, parser->diagnostics);
+        (parser->state == POLICY_PARSER_IN_EXPECT ? policy_line_read_text : policy_line_read)(
+            raw, length, parser->line_number, &parser->line, parser->diagnostics);
     }
     if (parser->line.kind == POLICY_LINE_SECTION || parser->line.kind == POLICY_LINE_BAD_SECTION) {
         policy_parser_end_section(parser);
@@ -285,6 +288,8 @@ static void read_text(struct policy_parser *parser)
         policy_relate_partitions(parser);
         policy_check_rules(parser);
         policy_relate_tune(parser);
+        policy_check_variables(parser);
+        policy_relate_expectations(parser);
     }
     if (parser->version == 0) {
         /* In which language was this written? */
@@ -314,6 +319,10 @@ static struct owned_policy *make_policy(struct policy_parser *parser, const char
     owned->policy.partitions = parser->partitions;
     owned->policy.variation_count = parser->variation_count;
     owned->policy.variations = parser->variations;
+    owned->policy.variable_count = parser->variable_count;
+    owned->policy.variables = parser->variables;
+    owned->policy.expectation_count = parser->expectation_count;
+    owned->policy.expectations = parser->expectations;
     SHA256Init(&digest);
     SHA256Update(&digest, (const uint8_t *)text, length);
     SHA256Final(owned->policy.sha256, &digest);

@@ -38,6 +38,12 @@ struct policy_variation_text {
     struct policy_place place;
 };
 
+/* A line of [expect]: of which rule it speaks can only be said at the end. */
+struct policy_expectation_text {
+    const char *text;
+    struct policy_place place;
+};
+
 /* A rule or a partition while its section is read. */
 struct policy_rule_builder {
     struct policy_rule rule;
@@ -54,7 +60,9 @@ enum policy_parser_state {
     POLICY_PARSER_IN_RULE,
     POLICY_PARSER_IN_PARTITION,
     POLICY_PARSER_IN_TUNE,
-    POLICY_PARSER_SKIPPING, /* a section that does not exist: its keys mean nothing */
+    POLICY_PARSER_IN_ENV,
+    POLICY_PARSER_IN_EXPECT, /* whose lines are no keys with values */
+    POLICY_PARSER_SKIPPING,  /* a section that does not exist: its keys mean nothing */
 };
 
 struct policy_parser {
@@ -110,6 +118,17 @@ struct policy_parser {
     size_t variation_text_count;
     struct policy_variation *variations;
     size_t variation_count;
+
+    struct policy_place env_places[2]; /* [env], [env replace]; line 0: none yet */
+    bool replaces;                     /* the one that is read */
+    struct policy_variable *variables;
+    size_t variable_count;
+
+    struct policy_place expect_place; /* line 0: no [expect] yet */
+    const struct policy_expectation_text *expectation_texts;
+    size_t expectation_text_count;
+    struct policy_expectation *expectations;
+    size_t expectation_count;
 };
 
 /* parse.c: both report errors and leave the parser ready for the next line. */
@@ -153,6 +172,18 @@ void policy_relate_partitions(struct policy_parser *parser);
 
 /* tune.c: reads what [tune] varies and says what is wrong with it. After the other two. */
 void policy_relate_tune(struct policy_parser *parser);
+
+/* environment.c: the header of [env], a line in it, and warnings about all of them. */
+void policy_parser_begin_env(struct policy_parser *parser);
+void policy_parser_store_variable(struct policy_parser *parser, const char *name,
+                                  const char *value);
+void policy_check_variables(struct policy_parser *parser);
+
+/* expect.c: the header of [expect], a line in it, and what the lines say. Names of rules can only
+ * be found at the end. */
+void policy_parser_begin_expect(struct policy_parser *parser);
+void policy_parser_note_expectation(struct policy_parser *parser, const char *text);
+void policy_relate_expectations(struct policy_parser *parser);
 
 /* relate_device.c: what can be said of partitions that share a device. */
 void policy_check_devices(const struct policy_parser *parser);

@@ -35,6 +35,8 @@ enum policy_section {
     POLICY_SECTION_STREAM,
     POLICY_SECTION_KERNEL,
     POLICY_SECTION_TUNE,
+    POLICY_SECTION_ENV,
+    POLICY_SECTION_EXPECT,
 };
 
 /* A selector with a yes/no answer, or not given. */
@@ -242,6 +244,47 @@ struct policy_variation {
     struct policy_place place; /* of the line's value */
 };
 
+/* A line of [env]: a variable that has to be in the environment before the program starts. */
+struct policy_variable {
+    const char *name, *value;
+    bool replace; /* from [env replace]: also where the user set another value */
+    struct policy_place place;
+};
+
+/* What an expectation counts, as a report has it of a rule. */
+enum policy_quantity {
+    POLICY_QUANTITY_LAUNCHES,
+    POLICY_QUANTITY_EAGER,
+    POLICY_QUANTITY_CAPTURED,
+    POLICY_QUANTITY_NODE,
+    POLICY_QUANTITY_REPLAYED,
+    POLICY_QUANTITY_KERNELS,
+    POLICY_QUANTITY_STREAMS,
+    POLICY_QUANTITY_APPLIED,
+    POLICY_QUANTITY_ALREADY_SO,
+    POLICY_QUANTITY_KEPT,
+    POLICY_QUANTITY_REFUSED,
+    POLICY_QUANTITY_COUNT,
+};
+
+enum policy_comparison {
+    POLICY_COMPARISON_EQUAL,
+    POLICY_COMPARISON_NOT_EQUAL,
+    POLICY_COMPARISON_LESS,
+    POLICY_COMPARISON_AT_MOST,
+    POLICY_COMPARISON_MORE,
+    POLICY_COMPARISON_AT_LEAST,
+};
+
+/* A condition of [expect], about one rule. */
+struct policy_expectation {
+    uint16_t rule; /* position in policy.rules */
+    enum policy_quantity quantity;
+    enum policy_comparison comparison;
+    int64_t number; /* not negative */
+    struct policy_place place;
+};
+
 struct policy {
     int version;
     enum policy_mode mode;
@@ -253,7 +296,11 @@ struct policy {
         *partitions; /* named ones in file order, then unnamed ones by number */
     size_t variation_count;
     const struct policy_variation *variations; /* file order; they change nothing by themselves */
-    uint8_t sha256[32];                        /* of the file's bytes */
+    size_t variable_count;
+    const struct policy_variable *variables; /* file order; no name twice */
+    size_t expectation_count;
+    const struct policy_expectation *expectations; /* file order */
+    uint8_t sha256[32];                            /* of the file's bytes */
 };
 
 enum {
@@ -266,6 +313,10 @@ enum {
     POLICY_ARM_LIMIT = 16,               /* arms of a live comparison */
     POLICY_VARIATION_LIMIT = 64,         /* lines of [tune] */
     POLICY_VARIATION_VALUE_LIMIT = 256,  /* values of one of them */
+    POLICY_VARIABLE_LIMIT = 256,         /* lines of [env] */
+    POLICY_VARIABLE_NAME_LIMIT = 127,    /* bytes of a variable's name, */
+    POLICY_VARIABLE_VALUE_LIMIT = 4000,  /* and of its value */
+    POLICY_EXPECTATION_LIMIT = 1024,     /* conditions of [expect] */
     POLICY_RULE_LIMIT = 65534,           /* rule indices fit 16 bits, with one value for "none" */
     POLICY_FILE_LIMIT = 16 * 1024 * 1024 /* bytes */
 };

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "policy/expect.h"
 #include "policy/line.h"
 #include "policy/vocabulary.h"
 
@@ -312,6 +313,37 @@ static void print_variation(FILE *stream, const struct policy_variation *variati
     fputs(quoted ? "\"\n" : "\n", stream);
 }
 
+static void print_variables(FILE *stream, const struct policy *policy, bool replace)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < policy->variable_count; i++) {
+        if (policy->variables[i].replace == replace) {
+            fputs(any ? "" : replace ? "\n[env replace]\n" : "\n[env]\n", stream);
+            fprintf(stream, "%s = ", policy->variables[i].name);
+            policy_text_print(stream, policy->variables[i].value);
+            fputc('\n', stream);
+            any = true;
+        }
+    }
+}
+
+void policy_variables_print(FILE *stream, const struct policy *policy)
+{
+    print_variables(stream, policy, false);
+    print_variables(stream, policy, true);
+}
+
+void policy_expectations_print(FILE *stream, const struct policy *policy)
+{
+    char text[POLICY_EXPECTATION_TEXT_SIZE];
+
+    for (size_t i = 0; i < policy->expectation_count; i++) {
+        fprintf(stream, "%s%s\n", i == 0 ? "\n[expect]\n" : "",
+                policy_expectation_text(policy, &policy->expectations[i], text, sizeof text));
+    }
+}
+
 void policy_print(FILE *stream, const struct policy *policy)
 {
     fprintf(stream, "[policy]\nversion = %d\nmode = %s\n", policy->version,
@@ -328,4 +360,6 @@ void policy_print(FILE *stream, const struct policy *policy)
         fputs(i == 0 ? "\n[tune]\n" : "", stream);
         print_variation(stream, &policy->variations[i]);
     }
+    policy_variables_print(stream, policy);
+    policy_expectations_print(stream, policy);
 }

@@ -23,6 +23,11 @@ const char *policy_section_text(enum policy_section section);
 void policy_rule_print(FILE *stream, const struct policy_rule *rule);
 void policy_partition_print(FILE *stream, const struct policy_partition *partition);
 
+/* [env] and [env replace], [expect]: a blank line, the header, and its lines; nothing where there
+ * are none. */
+void policy_variables_print(FILE *stream, const struct policy *policy);
+void policy_expectations_print(FILE *stream, const struct policy *policy);
+
 /* Its selectors only; its settings and modifiers only. */
 void policy_selectors_print(FILE *stream, const struct policy_rule *rule);
 void policy_settings_print(FILE *stream, const struct policy_rule *rule);

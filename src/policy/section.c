@@ -11,7 +11,7 @@
 
 enum {
     SECTION_WORD_LIMIT = 64, /* for a terminated copy; longer words are no sections anyway */
-    SECTION_LIMIT = 8,
+    SECTION_LIMIT = 16,
 };
 
 static void report_unknown_section(struct policy_parser *parser, const char *word)
@@ -192,6 +192,10 @@ void policy_parser_begin_section(struct policy_parser *parser)
         parser->first_header_broken |= parser->section_count == 1;
     } else if (parser->section->section == POLICY_SECTION_TUNE) {
         begin_tune(parser);
+    } else if (parser->section->section == POLICY_SECTION_ENV) {
+        policy_parser_begin_env(parser);
+    } else if (parser->section->section == POLICY_SECTION_EXPECT) {
+        policy_parser_begin_expect(parser);
     } else if (!parser->section->named) {
         begin_policy(parser);
     } else {

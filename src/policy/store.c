@@ -399,8 +399,17 @@ _Static_assert(sizeof(enum policy_name_form) == sizeof(int) &&
 
 void policy_parser_store(struct policy_parser *parser, const char *key_text, const char *text)
 {
-    const struct policy_key_entry *key = find_key(parser, key_text);
+    const struct policy_key_entry *key;
 
+    if (parser->state == POLICY_PARSER_IN_ENV) {
+        policy_parser_store_variable(parser, key_text, text);
+        return;
+    }
+    if (parser->state == POLICY_PARSER_IN_EXPECT) {
+        policy_parser_note_expectation(parser, text);
+        return;
+    }
+    key = find_key(parser, key_text);
     if (key == NULL || !note_place(parser, key)) {
         return;
     }

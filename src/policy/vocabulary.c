@@ -18,6 +18,15 @@ static const struct policy_word_entry words[] = {
 #include "policy/vocabulary.def"
 };
 
+static const struct policy_quantity_entry quantities[] = {
+#define POLICY_QUANTITY(id, quantity_text, quantity_sections, quantity_help)                       \
+    {.quantity = POLICY_QUANTITY_##id,                                                             \
+     .text = (quantity_text),                                                                      \
+     .sections = (quantity_sections),                                                              \
+     .help = (quantity_help)},
+#include "policy/vocabulary.def"
+};
+
 static const struct policy_key_entry keys[] = {
 #define POLICY_PROPERTY(id, key_text, value_kind, word_list, key_low, key_high, value_text,        \
                         key_help)                                                                  \
@@ -117,6 +126,12 @@ const struct policy_word_entry *policy_vocabulary_words(size_t *count)
 {
     *count = sizeof words / sizeof words[0];
     return words;
+}
+
+const struct policy_quantity_entry *policy_vocabulary_quantities(size_t *count)
+{
+    *count = sizeof quantities / sizeof quantities[0];
+    return quantities;
 }
 
 const struct policy_key_entry *policy_vocabulary_key(const char *text, unsigned in)

@@ -102,10 +102,20 @@ struct policy_key_entry {
     unsigned unset_sections;       /* POLICY_IN bits: where the value `unset` is allowed */
 };
 
+struct policy_quantity_entry {
+    enum policy_quantity quantity;
+    const char *text;
+    unsigned sections; /* POLICY_IN bits: of rules that have it */
+    const char *help;
+};
+
 /* All keys, in the order of enum policy_key; the sections and the words in their own order. */
 const struct policy_key_entry *policy_vocabulary(size_t *count);
 const struct policy_section_entry *policy_vocabulary_sections(size_t *count);
 const struct policy_word_entry *policy_vocabulary_words(size_t *count);
+
+/* What [expect] counts, in the order of enum policy_quantity. */
+const struct policy_quantity_entry *policy_vocabulary_quantities(size_t *count);
 
 /* The first entry of this text, NULL when there is none; of keys, among those that may stand in one
  * of these sections (POLICY_IN bits). In one section a text stands for one key. */

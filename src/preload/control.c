@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "decide/decide.h"
+#include "preload/expect.h"
 #include "report/files.h"
 #include "report/log.h"
 
@@ -68,12 +69,16 @@ static void refuse(const char *error)
 
 static void tell(const struct policy *fresh)
 {
+    const bool needs_restart = preload_expect_reloaded(fresh);
     char when[32];
 
     format_now(when, sizeof when);
     preload_configuration_policy_facts(configuration, fresh);
-    report_log(REPORT_LOG_INFO, "policy reloaded from %s", fresh->path);
-    report_note("info", "policy reloaded at %s", when);
+    report_log(needs_restart ? REPORT_LOG_WARN : REPORT_LOG_INFO, "policy reloaded from %s%s",
+               fresh->path,
+               needs_restart ? ", but for its [env], which needs a new start of the program" : "");
+    report_note("info", "policy reloaded at %s%s", when,
+                needs_restart ? ", but for its [env], which needs a new start of the program" : "");
     report_fact("policy", "last_reload", "done at %s", when);
     report_fact("policy", "reloads", "%u", reloads);
 }

@@ -23,6 +23,7 @@
 #include "policy/policy.h"
 #include "preload/configuration.h"
 #include "preload/control.h"
+#include "preload/expect.h"
 #include "report/log.h"
 #include "report/report.h"
 
@@ -154,6 +155,7 @@ static void child_after_fork(void)
     start_decisions(policy);
     preload_facts_again();
     preload_configuration_facts(&configuration, policy);
+    preload_expect_in_child();
 }
 
 static enum preload_state start(void)
@@ -184,6 +186,7 @@ static enum preload_state start(void)
     decide_library_of = preload_library;
     start_decisions(policy);
     preload_control_start(&configuration, policy);
+    preload_expect_start(&configuration, policy);
     if (pthread_atfork(NULL, NULL, child_after_fork) != 0)
         report_log(REPORT_LOG_WARN, "no memory for the fork handler: children share one report");
     return PRELOAD_ACTIVE;

@@ -20,6 +20,13 @@
 static bool finished;
 static char written_path[PATH_MAX];
 
+static void (*completing)(struct json_t *report); /* atomic */
+
+void report_completing(void (*complete)(struct json_t *report))
+{
+    __atomic_store_n(&completing, complete, __ATOMIC_RELEASE);
+}
+
 const char *report_written_path(void)
 {
     return written_path[0] == '\0' ? NULL : written_path;
@@ -50,9 +57,18 @@ static bool write_text(const char *text, const char *path)
     return false;
 }
 
+static json_t *complete_json(struct report_view *view)
+{
+    void (*complete)(struct json_t *) = __atomic_load_n(&completing, __ATOMIC_ACQUIRE);
+    json_t *report = report_json(view);
+    if (report != NULL && complete != NULL)
+        complete(report);
+    return report;
+}
+
 static bool write_view(struct report_view *view, const char *path)
 {
-    json_t *report = report_json(view);
+    json_t *report = complete_json(view);
     char *text = report == NULL ? NULL : json_dumps(report, JSON_INDENT(1));
     bool written = false;
     if (text != NULL)
@@ -75,6 +91,19 @@ static void say_unwritten(const char *path)
                    "report %s cannot be written: %m; the counters stay in %s (cudapolicy report "
                    "reads them)",
                    path, report_image_file());
+}
+
+/* Nobody wants the report, but something may be said of it. */
+static void finish_unwritten(void)
+{
+    struct report_view view;
+    char error[256];
+    if (__atomic_load_n(&completing, __ATOMIC_ACQUIRE) == NULL ||
+        !report_view_image(&view, error, sizeof error))
+        return;
+    if (report_view_total(&view) != 0)
+        json_decref(complete_json(&view));
+    report_view_free(&view);
 }
 
 static void finish(const char *path)
@@ -103,10 +132,13 @@ void report_finish(void)
     if (first)
         report_image_detach();
     report_unlock();
-    if (!first || report_image_json_path() == NULL)
+    if (!first)
         return;
     report_quiet_begin(&quiet);
-    finish(report_image_json_path());
+    if (report_image_json_path() != NULL)
+        finish(report_image_json_path());
+    else
+        finish_unwritten();
     report_quiet_end(&quiet);
 }
 

@@ -228,6 +228,8 @@ static bool add_fates_json(json_t *object, const struct fates *fates)
                                           report_json_count(fates->reasons[reason]));
     }
     failed |= json_object_set_new(object, "refused", refused);
+    failed |= json_object_set_new(object, "refused_total",
+                                  report_json_count(fates->outcomes[REPORT_OUTCOME_REFUSED]));
     return failed == 0;
 }
 

@@ -266,6 +266,12 @@ void report_fact(const char *section, const char *key, const char *format, ...)
 void report_note(const char *severity, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What report_finish calls with the JSON (of jansson) before it writes it, also where none is
+ * written because no path is known: the last that can be added to it and said of it. NULL: nothing.
+ * Any thread. */
+struct json_t;
+void report_completing(void (*complete)(struct json_t *report));
+
 /* Writes the JSON and removes the counters' file. At the end of the process; makes no CUDA call. A
  * process that never launched writes nothing. Safe to call more than once. */
 void report_finish(void);

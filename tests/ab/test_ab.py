@@ -239,6 +239,17 @@ class Environment(Experiment):
         self.assertEqual((run["policy"]["launches"], run["policy"]["rules"]), (2, 1))
         self.assertEqual(run["policy"]["rules_matched"], 1)
 
+    def test_each_arm_has_the_variables_of_its_own_policy(self):
+        self.write("p.ini", support.GOOD_POLICY + "[env]\nA = p\nB = p\n[env replace]\nC = p\n")
+        self.dump(env={"B": "mine", "C": "mine"})
+        self.assertEqual([self.variables("p").get(name) for name in "ABC"], ["p", "mine", "p"])
+        self.assertEqual([self.variables("none").get(name) for name in "ABC"], [None, "mine", "mine"])
+
+    def test_a_variable_that_is_given_for_the_runs_is_the_users(self):
+        self.write("p.ini", support.GOOD_POLICY + "[env]\nA = of the policy\nB = p\n")
+        self.dump("--env", "A=of {arm}")
+        self.assertEqual([self.variables("p")[name] for name in "AB"], ["of p", "p"])
+
     def test_observe_has_the_library_and_no_rule(self):
         self.dump()
         run, = [run for run in self.runs() if run["arm"] == "observe"]

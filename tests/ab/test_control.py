@@ -192,6 +192,39 @@ class Reload(Control):
         self.assertEqual((answer["all"], answer["processes"][0]["outcome"]), (True, "done"))
         self.assertRegex(answer["processes"][0]["last_reload"], "^done at ")
 
+    def told(self, process, more):
+        """What the command says of a reload of a policy with these sections."""
+        self.write("policy.ini", policy("default", more=more))
+        waiting = self.start("ctl", str(process.pid), "reload", "--timeout", "50")
+        generation = self.ask(process.pid, "status")["processes"][0]["acted_on"]
+        while self.ask(process.pid, "status")["processes"][0]["generation"] == generation:
+            pass
+        process.launch()
+        return waiting.communicate(timeout=support.TIME_LIMIT)[0]
+
+    def test_other_variables_need_a_new_start_and_are_told(self):
+        self.write("policy.ini", policy("remote", more="[env]\nA = 1\n"))
+        process = Process(self, A="1")
+        self.assertIn("; its [env] differs, and needs a new start of the program\n",
+                      self.told(process, "[env]\nA = 2\n"))
+        self.assertNotIn("[env]", self.told(process, "[env]\nA = 1\n"))
+        self.assertIn("its [env] differs", self.told(process, ""))
+        self.assertIn("but for its [env], which needs a new start of the program", process.end())
+        with open(self.path(f"{process.pid}.json"), encoding="utf-8") as file:
+            facts = json.load(file)["facts"]
+        self.assertEqual(facts["policy"]["needs_restart"],
+                         "[env] is not as it was when the program was started")
+        self.assertEqual(facts["env"], {"A": "applied"})
+
+    def test_what_the_last_policy_expects_is_judged_by_all_that_was_counted(self):
+        self.write("policy.ini", policy("remote", more="[expect]\nrule a: launches = 0\n"))
+        process = Process(self, rounds=2)
+        self.told(process, "[expect]\nrule a: launches = 6\n")
+        self.assertNotIn("broken", process.end())
+        process = Process(self, rounds=2)
+        self.told(process, "[expect]\nrule a: launches != 6\n")
+        self.assertIn("expectation broken: kernel a: launches != 6, and it was 6", process.end())
+
     def test_a_process_that_launches_nothing_is_named(self):
         process = Process(self)
         result = self.ctl(process.pid, "reload", "--timeout", "0.05", status=1)

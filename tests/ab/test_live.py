@@ -99,6 +99,13 @@ class Live(support.Case):
                       "arms; this needs process arms: ab without --live\n", result.stderr)
         self.assertEqual(self.left(), [])
 
+    def test_variables_of_the_environment_need_process_arms(self):
+        self.write("e.ini", support.GOOD_POLICY + "[env]\nA = 1\n")
+        result = self.live(arms=("none", "e.ini"))
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("e.ini:8:1: [env] holds from the start of the program on, in all arms; this needs "
+                      "process arms: ab without --live\n", result.stderr)
+
     def test_a_run_that_fails_ends_it(self):
         result = self.live(program=("launch", "step", "5", "4", "exit", "7"))
         self.assertEqual(result.returncode, 125)

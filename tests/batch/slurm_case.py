@@ -34,6 +34,14 @@ version = 1
 name = *
 mem_sync_domain = remote
 """
+VARIABLES = """
+[env]
+NCCL_PROTO = LL
+NCCL_ALGO = "Ring, Tree"
+
+[env replace]
+NCCL_MAX_CTAS = 4
+"""
 WRONG_POLICY = "[policy]\nversion = 1\nmoed = observe\n"
 
 slurm = None    # the cluster, once it runs
@@ -66,6 +74,7 @@ def stage(folder):
     if os.environ.get("CUDAPOLICY_TEST_SLURM_PLUGIN"):
         copy("plugin", os.environ["CUDAPOLICY_TEST_SLURM_PLUGIN"])
     copy("task-prolog", os.environ["CUDAPOLICY_TEST_TASK_PROLOG"])
+    copy("command", os.environ["CUDAPOLICY_COMMAND"])
     copy("library", os.environ["CUDAPOLICY_TEST_LIBRARY"])
     copy("program", os.environ["CUDAPOLICY_TEST_PROGRAM"])
     copy("command", os.environ["CUDAPOLICY_COMMAND"])

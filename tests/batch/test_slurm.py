@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import slurm_case
-from slurm_case import ENV, FILES, POLICY, WRONG_POLICY, Case
+from slurm_case import ENV, FILES, POLICY, VARIABLES, WRONG_POLICY, Case
 
 SHOW = f"{ENV} | grep -e LD_PRELOAD -e CUDA\n"
 
@@ -119,6 +119,19 @@ class Srun(Plugin):
             variables = self.variables("--cuda-policy=p.ini", f"--cuda-policy-mode={mode}",
                                        env={"CUDAPOLICY_MODE": "observe"})
             self.assertEqual(variables["CUDAPOLICY_MODE"], mode)
+
+    def test_variables_of_the_policy_are_set(self):
+        self.write("env.ini", POLICY + VARIABLES)
+        own = {"NCCL_PROTO": "Simple", "NCCL_MAX_CTAS": "9"}
+        names = ("NCCL_PROTO", "NCCL_ALGO", "NCCL_MAX_CTAS")
+        for mode, wanted in ((None, ("Simple", "Ring, Tree", "4")), ("observe", ("Simple", None, "9"))):
+            variables = self.variables("--cuda-policy=env.ini", env={**own, "SLURM_CUDA_POLICY_MODE": mode})
+            self.assertEqual(tuple(variables.get(name) for name in names), wanted)
+        self.plugstack("mode_ceiling=observe")
+        variables = self.variables("--cuda-policy=env.ini", env=own)
+        self.assertEqual(tuple(variables.get(name) for name in names), ("Simple", None, "9"))
+        self.plugstack(f"default_policy={self.path('env.ini')}")
+        self.assertEqual(tuple(self.variables().get(name) for name in names), ("LL", "Ring, Tree", "4"))
 
     def test_a_report_can_be_had_without_a_policy(self):
         variables = self.variables("--cuda-policy-report=/r/%h-%p.json")

@@ -4,7 +4,7 @@
 import os
 
 import slurm_case
-from slurm_case import ENV, FILES, POLICY, WRONG_POLICY, Case
+from slurm_case import ENV, FILES, POLICY, VARIABLES, WRONG_POLICY, Case
 
 # What a site writes that has settings of its own.
 SITE_SCRIPT = """#!/bin/sh
@@ -19,7 +19,7 @@ class TaskProlog(Case):
 
     def site(self, *arguments, library=None):
         text = SITE_SCRIPT.format(prolog=FILES["task-prolog"], arguments=" ".join(
-            [f"library={library or self.library}", *arguments]))
+            [f"library={library or self.library}", f"command={FILES['command']}", *arguments]))
         temporary = slurm_case.slurm.write("site-prolog.new", text, 0o755)
         os.rename(temporary, slurm_case.slurm.path("site-prolog"))
 
@@ -82,6 +82,19 @@ class Tasks(TaskProlog):
                                         "SLURM_CUDA_POLICY_REPORT": "/r/%h-%p.json"})
             self.assertEqual(variables["CUDAPOLICY_MODE"], mode)
             self.assertEqual(variables["CUDAPOLICY_REPORT"], "/r/%h-%p.json")
+
+    def test_variables_of_the_policy_are_set(self):
+        path = self.write("env.ini", POLICY + VARIABLES)
+        own = {"NCCL_PROTO": "Simple", "NCCL_MAX_CTAS": "9"}
+        for mode, wanted in ((None, ("Simple", "Ring, Tree", "4")), ("observe", ("Simple", None, "9"))):
+            variables = self.variables(env={**own, "SLURM_CUDA_POLICY": path, "SLURM_CUDA_POLICY_MODE": mode})
+            self.assertEqual(tuple(variables.get(name) for name in
+                                   ("NCCL_PROTO", "NCCL_ALGO", "NCCL_MAX_CTAS")), wanted)
+        self.site("command=/nowhere/cudapolicy")
+        variables = self.variables(env={**own, "SLURM_CUDA_POLICY": path})
+        self.assertEqual((variables["CUDAPOLICY_FILE"], variables["NCCL_MAX_CTAS"]), (path, "9"))
+        self.site(f"default_policy={path}")
+        self.assertEqual(self.variables()["NCCL_PROTO"], "LL")
 
     def test_every_task_has_its_own_gpu_and_the_policy(self):
         result = self.srun("-N2", "-n4", "--gpus-per-task=1", slurm_case.SHELL, "-c",

@@ -84,7 +84,10 @@ static char *long_policy(bool good, size_t *length)
     }
     used += (size_t)snprintf(text + used, size - used,
                              "[tune]\nvary = k0.priority = 1, 2, 3\nvary = p.sm_count = 8, 16\n"
-                             "vary = s.partition = p, leave\nvary = k1.device = 0, 1\n");
+                             "vary = s.partition = p, leave\nvary = k1.device = 0, 1\n"
+                             "[env]\nA = 1\nB = 2\nC = \"\"\n[env replace]\nD = 4\nE = 5\n"
+                             "[expect]\nrule k0: launches > 0, refused = 0\n"
+                             "rule s: streams > 1\nrule k1: kept = 0, node < 3\n");
     *length = used;
     return text;
 }
@@ -113,6 +116,8 @@ static void reading_fails_cleanly_whichever_allocation_fails(bool good)
             assert_int_equal(policy->rule_count, 43);
             assert_int_equal(policy->partition_count, 2);
             assert_int_equal(policy->variation_count, 4);
+            assert_int_equal(policy->variable_count, 5);
+            assert_int_equal(policy->expectation_count, 5);
         }
         policy_free(policy);
         live_count++; /* strdup's */

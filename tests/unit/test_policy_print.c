@@ -82,6 +82,17 @@ static void what_is_varied_is_written_with_its_kind(void **state)
                    "vary = \"kernel k.library = x, #y\"\n");
 }
 
+static void variables_and_conditions_are_written_one_a_line(void **state)
+{
+    (void)state;
+    expect_printed(POLICY_HEADER "[env replace]\nB=2\n[env]\nA=\" x \"\nC=a;b\n"
+                                 "[expect]\nrule k:launches>1,kept=0\n"
+                                 "[kernel k]\npriority = 0\n",
+                   "[policy]\nversion = 1\nmode = enforce\n\n[kernel k]\npriority = 0\n\n"
+                   "[env]\nA = \" x \"\nC = a;b\n\n[env replace]\nB = 2\n\n"
+                   "[expect]\nkernel k: launches > 1\nkernel k: kept = 0\n");
+}
+
 static void settings_have_a_text(void **state)
 {
     struct policy_setting_value value = {.action = POLICY_ACTION_SET};
@@ -264,6 +275,17 @@ static void write_random_tune(FILE *stream)
     }
 }
 
+static void write_random_terms(FILE *stream)
+{
+    static const char *const lines[] = {
+        "[env]\nA = \" \"\" ; \"\n", "[env replace]\nB = x ; c\nC = \"\"\n",
+        "[expect]\nstream base: streams != 2, kept<5\nrule r1: launches >= 1\n"};
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        fputs(random_below(2) ? lines[i] : "", stream);
+    }
+}
+
 static void printed_policy_is_read_as_the_same_policy(void **state)
 {
     unsigned good = 0;
@@ -283,6 +305,7 @@ static void printed_policy_is_read_as_the_same_policy(void **state)
         if (random_below(2)) {
             write_random_tune(stream);
         }
+        write_random_terms(stream);
         assert_int_equal(fclose(stream), 0);
         struct policy *policy = policy_parse(text, length, "test.ini", &diagnostics);
         if (policy != NULL) {
@@ -313,6 +336,7 @@ int main(void)
         cmocka_unit_test(canonical_form_has_keys_in_the_order_of_the_vocabulary),
         cmocka_unit_test(values_are_written_in_their_shortest_form),
         cmocka_unit_test(what_is_varied_is_written_with_its_kind),
+        cmocka_unit_test(variables_and_conditions_are_written_one_a_line),
         cmocka_unit_test(settings_have_a_text),
         cmocka_unit_test(line_that_was_just_short_enough_stays_so),
         cmocka_unit_test(printed_policy_is_read_as_the_same_policy),

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "policy/environment.h"
 #include "policy/policy.h"
 
 static inline bool same_globs(const struct policy_globs *left, const struct policy_globs *right)
@@ -66,8 +67,7 @@ static inline bool same_selectors(const struct policy_selectors *left,
            same_ranges(&left->grid_blocks, &right->grid_blocks) &&
            same_ranges(&left->block_threads, &right->block_threads) &&
            same_ranges(&left->shared_memory, &right->shared_memory) &&
-           same_ranges(&left->arm, &right->arm) &&
-           left->captured == right->captured &&
+           same_ranges(&left->arm, &right->arm) && left->captured == right->captured &&
            same_ranges(&left->created_priority, &right->created_priority) &&
            same_ranges(&left->index, &right->index) && left->flags == right->flags &&
            left->kinds == right->kinds && same_globs(&left->library, &right->library) &&
@@ -167,8 +167,19 @@ static inline bool same_policy(const struct policy *left, const struct policy *r
 {
     if (left->version != right->version || left->mode != right->mode ||
         left->rule_count != right->rule_count || left->partition_count != right->partition_count ||
-        left->variation_count != right->variation_count) {
+        left->variation_count != right->variation_count ||
+        left->expectation_count != right->expectation_count ||
+        !policy_variables_same(left, right)) {
         return false;
+    }
+    for (size_t i = 0; i < left->expectation_count; i++) {
+        const struct policy_expectation *one = &left->expectations[i];
+        const struct policy_expectation *other = &right->expectations[i];
+
+        if (one->rule != other->rule || one->quantity != other->quantity ||
+            one->comparison != other->comparison || one->number != other->number) {
+            return false;
+        }
     }
     for (size_t i = 0; i < left->variation_count; i++) {
         if (!same_variation(&left->variations[i], &right->variations[i])) {

@@ -44,6 +44,20 @@ static void no_key_section_or_word_is_there_twice(void **state)
     }
 }
 
+static void quantities_stand_in_the_order_of_their_numbers(void **state)
+{
+    size_t count;
+    const struct policy_quantity_entry *quantities = policy_vocabulary_quantities(&count);
+
+    (void)state;
+    assert_int_equal(count, POLICY_QUANTITY_COUNT);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(quantities[i].quantity, i);
+        assert_true(strlen(quantities[i].help) > 5);
+        assert_int_not_equal(quantities[i].sections, 0);
+    }
+}
+
 static void what_is_not_in_the_vocabulary_is_not_found(void **state)
 {
     (void)state;
@@ -140,6 +154,8 @@ static void reference_names_every_key_and_word(void **state)
     const struct policy_key_entry *keys = policy_vocabulary(&key_count);
     const struct policy_section_entry *sections = policy_vocabulary_sections(&section_count);
     const struct policy_word_entry *words = policy_vocabulary_words(&word_count);
+    size_t quantity_count;
+    const struct policy_quantity_entry *quantities = policy_vocabulary_quantities(&quantity_count);
     char quoted[100];
 
     (void)state;
@@ -156,6 +172,12 @@ static void reference_names_every_key_and_word(void **state)
         snprintf(quoted, sizeof quoted, "`[%s", sections[i].text);
         assert_non_null(strstr(text, quoted));
     }
+    for (size_t i = 0; i < quantity_count; i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", quantities[i].text);
+        if (strstr(text, quoted) == NULL) {
+            fail_msg("the reference lacks the quantity %s", quantities[i].text);
+        }
+    }
     for (size_t i = 0; i < word_count; i++) {
         snprintf(quoted, sizeof quoted, "`%s`", words[i].text);
         if (strstr(text, quoted) == NULL) {
@@ -169,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_stand_in_the_order_of_their_numbers),
         cmocka_unit_test(no_key_section_or_word_is_there_twice),
+        cmocka_unit_test(quantities_stand_in_the_order_of_their_numbers),
         cmocka_unit_test(what_is_not_in_the_vocabulary_is_not_found),
         cmocka_unit_test(every_setting_has_a_key_and_a_group),
         cmocka_unit_test(every_key_has_one_line_of_help),

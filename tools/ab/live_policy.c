@@ -103,6 +103,10 @@ static bool write_arm(const struct writer *writer)
     if (policy->mode != POLICY_MODE_ENFORCE) {
         return true; /* an arm that changes nothing has no rule */
     }
+    if (policy->variable_count > 0) {
+        return refuse(writer, policy->variables[0].place,
+                      "[env] holds from the start of the program on, in all arms");
+    }
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct policy_rule *rule = &policy->rules[i];
 

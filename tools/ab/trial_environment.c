@@ -11,6 +11,7 @@
 #include "job.h"
 #include "library_path.h"
 #include "memory.h"
+#include "policy_environment.h"
 
 /* Takes away what is there of a policy: only the arm is to decide. What else the user set for the
  * library (its log, stand-ins for locality domains) an arm with the preload keeps. */
@@ -70,6 +71,23 @@ static void add_variables(const struct trial *trial, struct environment *environ
     }
 }
 
+/* After what the user gave for the run, over which [env] does not go. The arm's policy was checked
+ * before: one that does not load now is told by the run. */
+static void add_policy_variables(const struct trial *trial, struct environment *environment)
+{
+    struct policy_diagnostics diagnostics;
+    struct policy *policy;
+
+    policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = true;
+    policy = policy_load(trial->arm->policy, &diagnostics);
+    policy_diagnostics_release(&diagnostics);
+    if (policy != NULL) {
+        policy_environment_apply(policy, environment);
+    }
+    policy_free(policy);
+}
+
 void trial_run_environment(const struct trial *trial, struct environment *environment)
 {
     environment_copy(environment);
@@ -78,6 +96,9 @@ void trial_run_environment(const struct trial *trial, struct environment *enviro
         add_policy(trial, environment);
     }
     add_variables(trial, environment);
+    if (trial->arm->kind == AB_ARM_POLICY) {
+        add_policy_variables(trial, environment);
+    }
 }
 
 /* For --prepare, --check, --cleanup: never under the preload, and told which run it is. */

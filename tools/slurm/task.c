@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "preload_list.h"
+#include "variables.h"
 
 static const char *value_of(const struct slurm_task *task, const char *name)
 {
@@ -75,7 +76,10 @@ static int set_variables(const struct slurm_task *task, const struct slurm_setti
         (report != NULL && set(task, "CUDAPOLICY_REPORT", report) != 0)) {
         return -1;
     }
-    return set_mode(task, settings->mode_ceiling, request->mode);
+    if (set_mode(task, settings->mode_ceiling, request->mode) != 0) {
+        return -1;
+    }
+    return slurm_set_variables(task);
 }
 
 static int preload(const struct slurm_task *task, const char *library)

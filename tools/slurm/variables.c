@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "variables.h"
+
+#include <stdio.h>
+
+#include "policy/environment.h"
+
+static int set_each(const struct slurm_task *task, const struct policy *policy)
+{
+    for (size_t i = 0; i < policy->variable_count; i++) {
+        const struct policy_variable *variable = &policy->variables[i];
+        char line[SLURM_MESSAGE_SIZE];
+
+        if (!policy_variable_is_to_be_set(variable, task->get(task->environment, variable->name)) ||
+            task->set(task->environment, variable->name, variable->value) == 0) {
+            continue;
+        }
+        snprintf(line, sizeof line, "cannot set %s, which [env] of the policy has", variable->name);
+        task->complain(line);
+        return -1;
+    }
+    return 0;
+}
+
+int slurm_set_variables(const struct slurm_task *task)
+{
+    const char *file = task->get(task->environment, "CUDAPOLICY_FILE");
+    struct policy_diagnostics diagnostics;
+    struct policy *policy;
+    int result = 0;
+
+    /* One that a user set by hand may be relative, to a folder that is not known here. */
+    if (file == NULL || file[0] != '/') {
+        return 0;
+    }
+    policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = true;
+    policy = policy_load(file, &diagnostics);
+    policy_diagnostics_release(&diagnostics);
+    if (policy != NULL &&
+        policy_applies_variables(policy, task->get(task->environment, "CUDAPOLICY_MODE"))) {
+        result = set_each(task, policy);
+    }
+    policy_free(policy);
+    return result;
+}
