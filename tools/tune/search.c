@@ -67,6 +67,16 @@ static bool is_idle(const struct ab_experiment *experiment, const struct ab_anal
     return known && !rules;
 }
 
+static bool any_counts(const struct ab_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        if (!experiment->runs[i].warm_up) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static size_t flagged_runs(const struct ab_experiment *experiment)
 {
     size_t flagged = 0;
@@ -259,7 +269,7 @@ static enum search_end confirm(const struct search *search, struct search_result
     stage.plan.seed = result->confirmation_seed;
     result->confirmed = true;
     went = stage_run(search, &stage, &result->confirmation, &result->confirmation_analysis);
-    if (!search->quiet && result->confirmation.run_count > 0) {
+    if (!search->quiet && any_counts(&result->confirmation)) {
         fputs("\nConfirmation, new runs:\n", stderr);
         ab_print(&result->confirmation, &result->confirmation_analysis, search->wide, stderr);
         fputc('\n', stderr);

@@ -166,7 +166,8 @@ static void print_shrinkage(const struct search *search, const struct search_res
             result->live ? search_metric(search, result)->name : "");
     fprintf(stream, "  confirmation: %s (new runs, seed %" PRIu64 ")\n", confirmed,
             result->confirmation_seed);
-    if (comparison != NULL && !isnan(comparison->ratio)) {
+    if (comparison != NULL && !isnan(comparison->ratio) &&
+        search_metric(search, result) == &search->metrics[0]) {
         double before = 100 * (search_gain(search_metric(search, result), score->ratio) - 1);
         double after = 100 * (search_gain(&search->metrics[0], comparison->ratio) - 1);
 
@@ -247,7 +248,7 @@ static void print_broken(const struct search_result *result, const char *name, F
                 "new runs.\n",
                 name);
     } else if (result->end == SEARCH_NO_BASELINE) {
-        fputs("The baseline does not work, so there is nothing to compare with.\n", stream);
+        fputs("The baseline does not work, or has no such metric: there is nothing to compare with.\n", stream);
     } else {
         fputs("No candidate works.\n", stream);
     }
