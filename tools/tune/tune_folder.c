@@ -138,8 +138,8 @@ static const struct {
 } differences[] = {
     {"command", "it is about another command"},
     {"policy_sha256", "the policy is another one, or was changed since"},
-    {"candidates", "other values are tried"},
     {"baseline", "it has another baseline"},
+    {"candidates", "other values are tried"},
     {"metrics", "it has other metrics"},
     {"plan", "it has another seed or plan (blocks or looks, warm-up, alpha, margin): a plan that "
              "is changed with results at hand proves nothing"},
