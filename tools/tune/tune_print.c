@@ -248,7 +248,9 @@ static void print_broken(const struct search_result *result, const char *name, F
                 "new runs.\n",
                 name);
     } else if (result->end == SEARCH_NO_BASELINE) {
-        fputs("The baseline does not work, or has no such metric: there is nothing to compare with.\n", stream);
+        fputs("The baseline does not work, or has no such metric: there is nothing to compare "
+              "with.\n",
+              stream);
     } else {
         fputs("No candidate works.\n", stream);
     }
