@@ -5,7 +5,6 @@ search has to find is found by which rules do anything at all."""
 
 import os
 import re
-import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["CUDAPOLICY_TEST_SOURCE"], "tests", "command"))
@@ -26,11 +25,11 @@ mem_sync_domain = remote
 # One of them is about a kernel that is launched.
 NAMES = BASE + "\n[tune]\nvary = steps.name = other, step, another\n"
 
-# Live, enough steps for some blocks; else enough for a step's time to be seen.
+# Live, enough steps for some blocks; where a test looks at step time, enough for it to be seen.
 APPLICATION = r"""
 n=$(cat count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count
 policy=$(cat "$CUDAPOLICY_FILE" 2>/dev/null)
-time=100 kernel=step steps=150000
+time=100 kernel=step steps=${LONG:-4}
 [ -n "$CUDAPOLICY_LIVE" ] && steps=407
 CASES
 echo "time: $((time * 1000 + n * 7919 % 101))"
@@ -40,7 +39,7 @@ exec PROGRAM launch $kernel $steps 4
 STEP_HELPS = 'case "$policy" in *"name = step"*) time=70;; esac'
 METRIC = ["-m", "time=time: ([0-9]+)", "--seed", "3", "--looks", "10"]
 STEPS = ["--step-kernel", "step", "--slice", "4", "--drop", "1", "--warm-up-steps", "6"]
-LIVE = ["--live", *STEPS, "--live-runs", "2"]
+LIVE = ["--live", *STEPS, "--live-runs", "2", "--no-repeat", "--warm-up", "0"]
 
 
 class Case(support.Case):
@@ -73,6 +72,10 @@ class Case(support.Case):
 
 
 class Live(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment["LONG"] = "80000"
+
     def test_candidates_alternate_in_the_search_and_fresh_runs_confirm(self):
         result, document = self.found(*LIVE, "-o", "best.ini", "--folder", "kept")
         self.assertEqual(result.returncode, 0, result)
@@ -85,8 +88,8 @@ class Live(Case):
                          {"steps.name=other": (True, 50), "steps.name=step": (False, 50),
                           "steps.name=another": (True, 50)})
         self.assertAlmostEqual(document["confirmation"]["ratio"], 0.7, delta=0.001)
-        # Two live ones, then blocks of three arms, one of them to warm up.
-        self.assertEqual(self.runs(), 2 + 11 * 3)
+        # Two live ones, then blocks of two arms.
+        self.assertEqual(self.runs(), 2 + 10 * 2)
         self.assertIn("[kernel steps.name-step/steps]\nname = step\narm = 2\n",
                       self.read("kept/search-live-1/live.ini"))
         self.assertIn("ratio in the search, live, in step time: ", self.read("best.ini"))
@@ -112,7 +115,8 @@ class Live(Case):
         self.assertEqual(document["best"], "steps.name=step")
 
     def test_where_step_time_decides_it_is_live_by_itself(self):
-        result = self.tune("--json", *STEPS, "--live-runs", "1", "--seed", "1", "--looks", "10", metric=False)
+        result = self.tune("--json", *STEPS, "--live-runs", "1", "--seed", "1", "--looks", "10",
+                           "--no-repeat", metric=False)
         self.assertIn(result.returncode, (0, 1, 2), result)
         document = support.load_json(result.stdout)
         self.assertTrue(document["search"]["live"])
@@ -126,7 +130,7 @@ class Live(Case):
         return document["search"]["why_not_live"]
 
     def test_where_it_is_not_live_the_reason_is_said(self):
-        once = ["--looks", "10", "--warm-up", "0"]
+        once = ["--looks", "10", "--warm-up", "0", "--no-repeat"]
         self.assertEqual(self.why(*once), "no step is named (--step-kernel or --graph-steps)")
         self.assertTrue(self.why(*once, *STEPS).startswith("time decides, which is known of whole runs only"))
         result = self.tune(*once, "--search-blocks", "1")
@@ -175,7 +179,7 @@ class Noise(Case):
     def test_candidates_that_change_nothing_are_not_confirmed(self):
         result = self.tune("-q", "--search-blocks", "2", "-o", "best.ini",
                            policy=NAMES.replace("step, ", ""), cases=[
-                               'case "$policy" in *"name = other"*) time=70;; esac', "steps=4"])
+                               'case "$policy" in *"name = other"*) time=70;; esac'])
         self.assertEqual(result.returncode, 1, result)
         self.assertIn("in no run of the search did a rule of a candidate that works change anything",
                       result.stdout)
@@ -184,14 +188,14 @@ class Noise(Case):
 
     def test_one_that_does_something_is_preferred_to_a_faster_one_that_does_not(self):
         result, document = self.found(cases=[
-            STEP_HELPS, 'case "$policy" in *"name = other"*) time=40;; esac', "steps=4"])
+            STEP_HELPS, 'case "$policy" in *"name = other"*) time=40;; esac'])
         self.assertEqual(result.returncode, 0, result)
         self.assertEqual(document["best"], "steps.name=step")
 
     def test_what_changed_nothing_in_the_confirmation_is_no_winner(self):
         # The kernel of the rule is launched as long as it is the search that asks.
         result, document = self.found("-o", "best.ini", cases=[
-            STEP_HELPS, "steps=4", 'case "$CUDAPOLICY_REPORT" in */confirmation/*) kernel=x;; esac'])
+            STEP_HELPS, 'case "$CUDAPOLICY_REPORT" in */confirmation/*) kernel=x;; esac'])
         self.assertEqual(result.returncode, 1, result)
         self.assertEqual(document["result"], "nothing better")
         self.assertEqual(document["confirmation"]["verdict"], "better")
@@ -200,7 +204,7 @@ class Noise(Case):
 
     def test_the_reason_is_said(self):
         result = self.tune("-q", "--search-blocks", "2", cases=[
-            STEP_HELPS, "steps=4", 'case "$CUDAPOLICY_REPORT" in */confirmation/*) kernel=x;; esac'])
+            STEP_HELPS, 'case "$CUDAPOLICY_REPORT" in */confirmation/*) kernel=x;; esac'])
         self.assertEqual(result.returncode, 1, result)
         self.assertIn("in no run did a rule of it change anything, nor one of the baseline", result.stdout)
 
@@ -208,7 +212,7 @@ class Noise(Case):
         result = self.tune("-q", "--search-blocks", "2", "-o", "best.ini",
                            policy=BASE.replace("nothing", "step") +
                            "[tune]\nvary = steps.mem_sync_domain = remote, leave\n",
-                           cases=["steps=4", 'case "$policy" in *remote*) ;; *) time=70;; esac'])
+                           cases=['case "$policy" in *remote*) ;; *) time=70;; esac'])
         self.assertEqual(result.returncode, 0, result)
         note = "its own rules changed nothing in any run: the gain is what the baseline's rules cost"
         self.assertIn(note, result.stdout)
@@ -218,7 +222,7 @@ class Noise(Case):
 class Edited(Case):
     def test_a_policy_that_is_edited_meanwhile_is_said_and_does_not_count(self):
         result = self.tune("-q", "--search-blocks", "2", "-o", "best.ini", "--export", "r.json",
-                           cases=[STEP_HELPS, "steps=4", '[ $n = 5 ] && echo "[wrong" >p.ini'])
+                           cases=[STEP_HELPS, '[ $n = 5 ] && echo "[wrong" >p.ini'])
         self.assertEqual(result.returncode, 0, result)
         said = "p.ini' was changed meanwhile"
         self.assertIn(said, result.stdout)
@@ -230,12 +234,12 @@ class Edited(Case):
         self.assertIn(said, document["policy_changed"])
 
     def test_one_that_is_gone_is_said(self):
-        result = self.tune("-q", "--search-blocks", "2", cases=[STEP_HELPS, "steps=4", "rm -f p.ini"])
+        result = self.tune("-q", "--search-blocks", "2", cases=[STEP_HELPS, "rm -f p.ini"])
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("p.ini' is no longer there", result.stdout)
 
     def test_one_that_stayed_is_not_mentioned(self):
-        result, document = self.found("-o", "best.ini", cases=[STEP_HELPS, "steps=4"])
+        result, document = self.found("-o", "best.ini", cases=[STEP_HELPS])
         self.assertEqual(result.returncode, 0, result)
         self.assertIsNone(document["policy_changed"])
         self.assertNotIn("meanwhile", self.read("best.ini"))
@@ -259,17 +263,16 @@ class Resume(Case):
         result = self.command(*words, env=self.environment)
         return result, support.load_json(result.stdout) if result.stdout else None
 
-    def check_continued(self, run, *arguments, live=0):
-        words, errors = self.interrupted(run, *arguments, cases=[STEP_HELPS] + ([] if live else ["steps=4"]))
+    def check_continued(self, run, *arguments, search=3 * 4, confirmation=11 * 3):
+        words, errors = self.interrupted(run, *arguments)
         folder = re.search(r"--resume (\S+) goes on with this search", errors).group(1)
         result, document = self.resumed(words, "--resume", folder)
         self.assertEqual(result.returncode, 0, result)
         self.assertEqual(document["best"], "steps.name=step")
-        search = live or 3 * 4
         self.assertEqual(document["search"]["runs"], search)
         # The run that was interrupted is the only one that was made twice.
-        self.assertEqual(self.runs(), search + 11 * 3 + 1)
-        self.assertEqual(document["confirmation"]["runs"], 11 * 3)
+        self.assertEqual(self.runs(), search + confirmation + 1)
+        self.assertEqual(document["confirmation"]["runs"], confirmation)
 
     def test_a_search_goes_on_where_it_was_interrupted(self):
         self.check_continued(7)
@@ -278,10 +281,11 @@ class Resume(Case):
         self.check_continued(20)
 
     def test_so_does_a_live_search(self):
-        self.check_continued(2, *LIVE, live=2)
+        self.environment["LONG"] = "80000"
+        self.check_continued(2, *LIVE, search=2, confirmation=10 * 2)
 
     def test_one_that_had_ended_is_only_read(self):
-        words = self.words("-q", "--search-blocks", "2", cases=[STEP_HELPS, "steps=4"])
+        words = self.words("-q", "--search-blocks", "2", cases=[STEP_HELPS])
         first, document = self.resumed(words, "--folder", "kept")
         before = self.runs()
         second, again = self.resumed(words, "--resume", "kept", "-o", "best.ini")
@@ -291,7 +295,7 @@ class Resume(Case):
         self.assertIn("# seed of both: 3\n", self.read("best.ini"))
 
     def test_only_the_same_search_is_continued(self):
-        words = self.words("-q", "--search-blocks", "2", cases=[STEP_HELPS, "steps=4"])
+        words = self.words("-q", "--search-blocks", "2", cases=[STEP_HELPS])
         self.assertEqual(self.resumed(words, "--folder", "kept")[0].returncode, 0)
         before = self.runs()
 
@@ -318,7 +322,7 @@ class Export(Case):
     def test_everything_is_written_in_every_format(self):
         files = ["r.json", "r.md", "r.csv", "r.html"]
         exports = [word for name in files for word in ("--export", name)]
-        result = self.tune("-q", "--search-blocks", "2", *exports, cases=[STEP_HELPS, "steps=4"])
+        result = self.tune("-q", "--search-blocks", "2", *exports, cases=[STEP_HELPS])
         self.assertEqual(result.returncode, 0, result)
         document = support.load_json(self.read("r.json"))
         self.assertEqual(document["result"], "confirmed")
@@ -335,7 +339,7 @@ class Export(Case):
 
     def test_without_a_confirmation_the_search_is_shown(self):
         result = self.tune("-q", "--search-blocks", "2", "--export", "r.csv", "--export", "r.json",
-                           policy=NAMES.replace("step, ", ""), cases=["steps=4"])
+                           policy=NAMES.replace("step, ", ""), cases=[])
         self.assertEqual(result.returncode, 1, result)
         self.assertEqual(len(self.read("r.csv").splitlines()), 1 + 3 * 3)
         self.assertIsNone(support.load_json(self.read("r.json"))["stages"]["confirmation"])
@@ -373,5 +377,4 @@ class Gpus(Case):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     support.main()
