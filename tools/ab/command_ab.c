@@ -380,12 +380,11 @@ static int prepare(struct session *session, const struct command *command)
         return COMMAND_RUN_FAILED;
     }
     open_gpus(session); /* the journal's first line names them */
-    if (!begin_journal(session) || !open_exports(session) ||
-        !arm_copy_make(&session->experiment, session->folder)) {
+    if (!begin_journal(session) || !open_exports(session)) {
         return COMMAND_RUN_FAILED;
     }
     fill_execution(session);
-    return -1;
+    return arm_copy_make(&session->experiment, session->folder) ? -1 : COMMAND_RUN_FAILED;
 }
 
 /* ---- Afterwards ---- */
