@@ -13,7 +13,7 @@ from support import LIBRARY  # noqa: E402
 
 PROGRAM = os.environ["CUDAPOLICY_TEST_PROGRAM"]
 DOUBLES = os.environ["CUDAPOLICY_TEST_DOUBLES"]
-NVML = os.environ["CUDAPOLICY_TEST_NVML_DOUBLE_BUSY"]
+NVML = os.environ["CUDAPOLICY_TEST_NVML"]
 
 BASE = """[policy]
 version = 1
@@ -365,12 +365,12 @@ class Gpus(Case):
         self.environment["LD_LIBRARY_PATH"] = f"{self.folder}:{DOUBLES}"
         result, document = self.found("-o", "best.ini", "--export", "r.json", cases=[STEP_HELPS])
         self.assertEqual(result.returncode, 0, result)
-        self.assertIn("Busy", document["gpus"])
-        self.assertIn("Busy", self.read("best.ini"))
+        self.assertIn("NVIDIA Double", document["gpus"])
+        self.assertIn("NVIDIA Double", self.read("best.ini"))
         for stage in support.load_json(self.read("r.json"))["stages"].values():
-            self.assertIn("Busy", stage["experiment"]["gpus"])
+            self.assertIn("NVIDIA Double", stage["experiment"]["gpus"])
             self.assertTrue(all(run["gpu"] is not None for run in stage["runs"]))
-        # It is always held back.
+        # It is always too hot.
         self.assertEqual(document["search"]["flagged"], document["search"]["runs"])
         self.assertGreater(document["confirmation"]["flagged"], 0)
         self.assertIn("of the confirmation's runs a GPU was slowed down or shared", self.read("best.ini"))
