@@ -40,6 +40,8 @@ const struct command command_explain = {
         "0\n"
         "      --captured yes|no  whether the launch becomes a node of a graph\n"
         "      --device N         index of the device\n"
+        "      --arm N            the arm, where the policy is that of a live comparison (0..15);\n"
+        "                         with reports too\n"
         "      --rank N, --local-rank N, --world-size N, --host NAME\n"
         "                         the process's place in its job\n"
         "      --json             print as JSON\n"
@@ -64,6 +66,7 @@ enum {
     OPTION_LAUNCH_STREAM,
     OPTION_CAPTURED,
     OPTION_DEVICE,
+    OPTION_ARM,
     OPTION_RANK,
     OPTION_LOCAL_RANK,
     OPTION_WORLD_SIZE,
@@ -82,6 +85,7 @@ static const struct option long_options[] = {
     {"launch-stream", required_argument, NULL, OPTION_LAUNCH_STREAM},
     {"captured", required_argument, NULL, OPTION_CAPTURED},
     {"device", required_argument, NULL, OPTION_DEVICE},
+    {"arm", required_argument, NULL, OPTION_ARM},
     {"rank", required_argument, NULL, OPTION_RANK},
     {"local-rank", required_argument, NULL, OPTION_LOCAL_RANK},
     {"world-size", required_argument, NULL, OPTION_WORLD_SIZE},
@@ -121,6 +125,20 @@ static bool take_captured(const struct command *command, const char *text,
         *captured = POLICY_CHOICE_NO;
     } else {
         command_usage_error(command, "'%s' is not a value for --captured: yes or no", text);
+        return false;
+    }
+    return true;
+}
+
+/* The arm of a live comparison: a report is about all of them, so that it says nothing here. */
+static bool take_arm(const struct command *command, const char *text, struct match_extent *arm)
+{
+    if (!take_extent(command, "--arm", text, 1, 0, arm)) {
+        return false;
+    }
+    if (arm->most >= POLICY_ARM_LIMIT) {
+        command_usage_error(command, "'%s' is not a value for --arm: 0 to %d", text,
+                            (int)POLICY_ARM_LIMIT - 1);
         return false;
     }
     return true;
@@ -178,6 +196,8 @@ static bool take_option(const struct command *command, int option, struct explai
     case 'w':
         options->wide = true;
         return true;
+    case OPTION_ARM:
+        return take_arm(command, optarg, &options->facts.arm);
     default:
         options->facts_given = true;
         return take_fact(command, option, &options->facts);
@@ -239,6 +259,7 @@ static int explain_reports(const struct explain_options *options, const struct p
         struct match_facts facts;
 
         facts_of_kernel(kernels[i], &facts);
+        facts.arm = options->facts.arm;
         explain_one(options, policy, &facts, list);
     }
     if (results.kernel_count == 0 && status == COMMAND_SUCCESS) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See nvml_double.h. Compiled twice: with NVML_DOUBLE_OLD as a library of about 2015, which lists
- * processes by its first version only and knows neither MIG nor the reasons for clocks. */
+/* See nvml_double.h. Compiled also with NVML_DOUBLE_OLD as a library of about 2015, which lists
+ * processes by its first version only and knows neither MIG nor the reasons for clocks; and with
+ * NVML_DOUBLE_HOT, which has a GPU that is slowed down by its temperature, for tests that cannot
+ * tell it so. */
 
 #include "nvml_double.h"
 
@@ -19,7 +21,19 @@
     EXPORT int name(__VA_ARGS__)
 
 extern struct nvml_double nvml_double;
+#ifdef NVML_DOUBLE_HOT
+EXPORT struct nvml_double nvml_double = {.gpu_count = 1,
+                                         .gpus = {{.name = "NVIDIA Double",
+                                                   .uuid = "GPU-0",
+                                                   .clock = 1000,
+                                                   .clock_most = 2000,
+                                                   .temperature = 90,
+                                                   .power = 100000,
+                                                   .power_limit = 200000,
+                                                   .reasons = 0x40}}};
+#else
 EXPORT struct nvml_double nvml_double;
+#endif
 
 enum {
     INVALID_ARGUMENT = 2,

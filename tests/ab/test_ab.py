@@ -232,7 +232,7 @@ class Environment(Experiment):
         self.dump(env={"CUDAPOLICY_MODE": "off", "CUDAPOLICY_LOG": "error"})
         variables = self.variables("p")
         self.assertEqual(variables["LD_PRELOAD"], os.path.realpath(LIBRARY))
-        self.assertEqual(variables["CUDAPOLICY_FILE"], os.path.realpath(self.p))
+        self.assertEqual(variables["CUDAPOLICY_FILE"], os.path.realpath(self.path("f/policies/p.ini")))
         self.assertEqual(variables["CUDAPOLICY_LOG"], "error")
         self.assertNotIn("CUDAPOLICY_MODE", variables)
         run, = [run for run in self.runs() if run["arm"] == "p"]
@@ -469,8 +469,20 @@ class Failures(Experiment):
             self.assertIn("  Time: 7 s\n", result.stderr)
             os.unlink(self.path("calls"))
 
-    def test_a_policy_that_is_edited_meanwhile_ends_the_experiment(self):
-        self.script("[ $calls = 6 ] && echo '# more' >>p.ini", "echo time 1")
+    def test_a_policy_that_is_edited_meanwhile_does_not_change_the_experiment(self):
+        self.script("[ $calls = 6 ] && echo '[wrong' >>p.ini", 'grep -c wrong "${CUDAPOLICY_FILE:-/dev/null}" >>seen',
+                    "echo time 1")
+        result = self.few(blocks=4)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("p.ini' of p was changed or removed meanwhile; all runs were made under it as it was at "
+                      "the start", result.stderr)
+        self.assertIn(len(self.calls()), range(16, 40))
+        with open(self.path("seen"), encoding="ascii") as file:
+            self.assertEqual(set(file.read().split()), {"0"})
+
+    def test_an_edited_copy_of_a_policy_ends_the_experiment(self):
+        self.script("[ $calls = 6 ] && for copy in */policies/p.ini; do echo '# more' >>$copy; done",
+                    "echo time 1")
         result = self.few(blocks=4)
         self.assertEqual(result.returncode, 125, result)
         self.assertIn("was changed since the experiment began", result.stderr)

@@ -229,14 +229,14 @@ class Nothing(Case):
 class Broken(Case):
     def test_a_baseline_that_fails_ends_it(self):
         result = self.tune("-q", *METRIC, "-o", "best.ini", command=["sh", "-c", "echo no; exit 4"])
-        self.assertEqual(result.returncode, 3, result)
+        self.assertEqual(result.returncode, 125, result)
         self.assertIn("the first run of the baseline, base, failed", result.stderr)
         self.assertIn("The baseline does not work", result.stdout)
         self.assertFalse(os.path.exists(self.path("best.ini")))
 
     def test_a_metric_that_never_matches_ends_it_after_one_run(self):
         result = self.tune("-q", "-m", "time=never: ([0-9]+)")
-        self.assertEqual(result.returncode, 3, result)
+        self.assertEqual(result.returncode, 125, result)
         self.assertIn("cannot be read from the first run", result.stderr)
         self.assertEqual(self.read("count"), "1\n")
 
@@ -320,8 +320,13 @@ class Usage(Case):
                 (["-p", path, "--each=1", "--", "true"], "takes no argument"),
                 (["-p", path, "--vary", "--", "true"], "needs an argument"),
                 (["-p", path, "--no-such", "--", "true"], "unknown option"),
-                (["-p", path, "--resume", "x", "--", "true"], "--resume"),
-                (["-p", path, "--export", "x.json", "--", "true"], "--export"),
+                (["-p", path, "--resume", "x", "--folder", "y", "--", "true"], "--resume"),
+                (["-p", path, "--export", "x.txt", "--", "true"], "--export"),
+                (["-p", path, "--live", "--", "true"], "--live takes a step"),
+                (["-p", path, "--live=maybe", "--", "true"], "'maybe' is not auto, yes or no"),
+                (["-p", path, "--slice", "1", "--", "true"], "--slice"),
+                (["-p", path, "--slice", "4", "--drop", "4", "--", "true"], "leaves nothing"),
+                (["-p", path, "--live-runs", "0", "--", "true"], "--live-runs"),
                 (["-p", path, "--claim", "none", "--", "true"], "claim"),
                 (["--suggest", path, "-p", path], "--suggest"),
                 (["--suggest", path, "--", "true"], "runs nothing")):

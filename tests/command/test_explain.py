@@ -230,6 +230,18 @@ priority = 0
                 unknown = {name: text for name, text in good.items() if name != option}
                 self.assertEqual(answer(unknown), ("perhaps", key))
 
+    def test_the_arm_of_a_live_comparison_is_weighed(self):
+        self.policy = self.write("live.ini", "[policy]\nversion = 1\n"
+                                 "[kernel a/k]\nname = k\narm = 1\npriority = -1\n"
+                                 "[kernel b/k]\nname = k\narm = 2\npriority = -2\n")
+        self.assertEqual(self.rules("--kernel", "k"), {"a/k": "perhaps", "b/k": "perhaps"})
+        self.assertEqual(self.rules("--kernel", "k", "--arm", "2"), {"a/k": "no", "b/k": "yes"})
+        self.assertEqual(self.settings("--kernel", "k", "--arm", "2")["priority"], ("-2", "b/k", 10))
+        self.assertEqual(self.settings("--kernel", "k", "--arm", "0"), {})
+        for wrong in ("16", "-1", "x", "1,1"):
+            self.assert_usage_error(self.command("explain", "-p", self.policy, "--kernel", "k",
+                                                 "--arm", wrong), f"'{wrong}' is not a value for --arm")
+
     def test_a_policy_without_kernel_rules_is_told(self):
         policy = self.write("q.ini", "[policy]\nversion = 1\n")
         result = self.command("explain", "-p", policy, "--kernel", "f")

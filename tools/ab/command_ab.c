@@ -15,6 +15,7 @@
 
 #include "analysis.h"
 #include "arm.h"
+#include "arm_copy.h"
 #include "execute.h"
 #include "export.h"
 #include "json_output.h"
@@ -385,7 +386,7 @@ static int prepare(struct session *session, const struct command *command)
         return COMMAND_RUN_FAILED;
     }
     fill_execution(session);
-    return -1;
+    return arm_copy_make(&session->experiment, session->folder) ? -1 : COMMAND_RUN_FAILED;
 }
 
 /* ---- Afterwards ---- */
@@ -469,6 +470,7 @@ static int conclude(struct session *session, bool executed)
     }
     ab_analyse(&session->experiment, &analysis);
     print_result(session, &analysis);
+    arm_copy_tell_changes(&session->experiment);
     status = executed ? (int)analysis.result : COMMAND_RUN_FAILED;
     written = write_exports(session, &analysis);
     ab_analysis_release(&analysis);
@@ -504,6 +506,7 @@ static void leave_folder(struct session *session, bool executed)
                 options->keep_reports)) {
         command_error("the runs are in %s", session->folder);
     } else {
+        arm_copy_remove(&session->experiment, session->folder);
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             char *path = memory_format("%s/%s", session->folder, names[i]);
 

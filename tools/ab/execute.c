@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arm_copy.h"
 #include "command.h"
 #include "gpu_state.h"
 #include "memory.h"
 #include "metric.h"
-#include "policy/policy.h"
 #include "printable.h"
 #include "progress.h"
 #include "reach.h"
@@ -207,26 +207,14 @@ static bool first_is_fit(struct state *state, const struct ab_run *run)
 /* A policy that was edited meanwhile would be two arms under one name. */
 static bool policy_is_unchanged(struct state *state, const struct ab_arm *arm)
 {
-    struct policy_diagnostics diagnostics;
-    struct policy *policy;
-    char digest[2 * sizeof policy->sha256 + 1] = "";
+    const char *path = arm->policy_copy != NULL ? arm->policy_copy : arm->policy;
 
-    if (arm->kind != AB_ARM_POLICY || arm->policy_sha256 == NULL) {
-        return true;
-    }
-    policy_diagnostics_init(&diagnostics);
-    policy = policy_load(arm->policy, &diagnostics);
-    for (size_t i = 0; policy != NULL && i < sizeof policy->sha256; i++) {
-        snprintf(digest + 2 * i, 3, "%02x", policy->sha256[i]);
-    }
-    policy_free(policy);
-    policy_diagnostics_release(&diagnostics);
-    if (strcmp(digest, arm->policy_sha256) == 0) {
+    if (arm->kind != AB_ARM_POLICY || arm->policy_sha256 == NULL ||
+        arm_copy_is(path, arm->policy_sha256)) {
         return true;
     }
     progress_clear(&state->progress);
-    command_error("the policy '%s' of %s was changed since the experiment began", arm->policy,
-                  arm->name);
+    command_error("the policy '%s' of %s was changed since the experiment began", path, arm->name);
     return false;
 }
 

@@ -53,6 +53,7 @@ static void release_arm(struct ab_arm *arm)
     free(arm->name);
     free(arm->policy);
     free(arm->policy_sha256);
+    free(arm->policy_copy);
 }
 
 void ab_experiment_release(struct ab_experiment *experiment)

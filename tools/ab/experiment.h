@@ -35,6 +35,7 @@ struct ab_arm {
     enum ab_arm_role role;
     char *policy;        /* absolute path; NULL unless a policy */
     char *policy_sha256; /* of the file as it was at the start; NULL unless a policy */
+    char *policy_copy;   /* what the runs read in its place (arm_copy.h); NULL: none */
 };
 
 enum ab_direction {

@@ -43,13 +43,16 @@ char *trial_observe_policy(const struct ab_trial_options *options)
 
 static void add_policy(const struct trial *trial, struct environment *environment)
 {
+    const struct ab_arm *arm = trial->arm;
     char *preload = library_path_preload(trial->options->library, getenv("LD_PRELOAD"));
     char *template = job_report_template(trial->reports);
     char *observe = trial_observe_policy(trial->options);
 
     environment_set(environment, "LD_PRELOAD", preload);
     environment_set(environment, "CUDAPOLICY_FILE",
-                    trial->arm->kind == AB_ARM_OBSERVE ? observe : trial->arm->policy);
+                    arm->kind == AB_ARM_OBSERVE ? observe
+                    : arm->policy_copy != NULL  ? arm->policy_copy
+                                                : arm->policy);
     environment_set(environment, "CUDAPOLICY_REPORT", template);
     free(observe);
     free(template);

@@ -5,12 +5,11 @@
 #include "command.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "export.h"
 #include "gpu_state.h"
 #include "json_output.h"
 #include "library_path.h"
@@ -21,6 +20,8 @@
 #include "search.h"
 #include "space.h"
 #include "suggest_rules.h"
+#include "tune_export.h"
+#include "tune_folder.h"
 #include "tune_option.h"
 #include "tune_print.h"
 #include "varied.h"
@@ -50,20 +51,28 @@ const struct command command_tune = {
         "      --search-blocks N runs of each candidate in the search (10)\n"
         "      --halving         drop the worse half of the candidates again and again, so that\n"
         "                        the better ones get most of the runs\n"
+        "      --live[=WHEN]     search with candidates that alternate by step inside each run, "
+        "as\n"
+        "                        'ab --live' does: yes; no; or auto, the default: where step time\n"
+        "                        decides and all settings can alternate\n"
+        "      --live-runs N     runs of COMMAND for each 15 candidates, live (5)\n"
+        "      --slice N, --drop N, --warm-up-steps N\n"
+        "                        live: steps of a slice (20), first ones of it that do not count\n"
+        "                        (5), and steps before the first slice (40)\n"
         "  -o, --output FILE     write the winning policy there, with its evidence in comments\n"
         "  -f, --force           overwrite FILE if it is there\n"
         "      --json            print the result as JSON\n\n"
         "How runs are made and measured: the options of 'cudapolicy ab --help' for metrics,\n"
-        "blocks and looks (of the confirmation), seed, margin, time limits, checks, environment\n"
-        "and folder. COMMAND may have {arm} in it.\n\n"
+        "blocks and looks (of the confirmation), seed, margin, time limits, checks, environment,\n"
+        "folder, --resume and --export. COMMAND may have {arm} in it.\n\n"
         "      --suggest RECORD  run nothing: print a policy with a [tune] section that has the\n"
         "                        settings worth a try for the program of this record (a file of\n"
         "                        'cudapolicy record --json' or 'run --report', or a folder)\n"
         "  -h, --help            print this help\n\n"
         "Exit status: 0 when a winner was confirmed, 1 when nothing beats the baseline (or there\n"
-        "is nothing to suggest), 2 when there were too few runs to say, 3 when the baseline or "
-        "all\n"
-        "candidates are broken, 64 when the command line is wrong, 125 when something else is.\n\n"
+        "is nothing to suggest), 2 when there were too few runs to say, 3 when all candidates or\n"
+        "the favourite are broken, 64 when the command line is wrong, 125 when the search could\n"
+        "not be made: the baseline does not work, a policy is wrong, a file cannot be written.\n\n"
         "Examples:\n"
         "  cudapolicy record --json -o app.json -- ./app\n"
         "  cudapolicy tune --suggest app.json -o try.ini\n"
@@ -92,18 +101,19 @@ struct tune {
     struct policy *base;
     struct varied varied;
     struct space space;
-    char *folder;
-    bool folder_is_ours;
-    char **files; /* of the candidates */
+    struct tune_folder folder;
     char *library;
     struct gpu_state *gpu;
-    bool keep_folder;
+    char *gpus; /* as it describes them */
+    bool keep_folder, can_go_on;
     struct output_file output;
+    struct output_file *exports;
+    size_t exports_open;
 };
 
 /* ---- the base policy ------------------------------------------------------------------------ */
 
-static bool read_text(struct tune *tune, const char *path)
+static bool read_text(const char *path, char **text, size_t *length)
 {
     FILE *file = fopen(path, "re");
     size_t capacity = 0;
@@ -113,9 +123,9 @@ static bool read_text(struct tune *tune, const char *path)
         return false;
     }
     do {
-        tune->text = memory_grow(tune->text, tune->length, &capacity, 1);
-        tune->length += fread(tune->text + tune->length, 1, capacity - tune->length, file);
-    } while (!feof(file) && !ferror(file) && tune->length <= POLICY_FILE_LIMIT);
+        *text = memory_grow(*text, *length, &capacity, 1);
+        *length += fread(*text + *length, 1, capacity - *length, file);
+    } while (!feof(file) && !ferror(file) && *length <= POLICY_FILE_LIMIT);
     if (ferror(file)) {
         command_error("cannot read '%s': %s", path, strerror(errno));
         fclose(file);
@@ -130,7 +140,7 @@ static bool read_base(struct tune *tune)
     const char *path = tune->options->policy;
     struct policy_diagnostics diagnostics;
 
-    if (!read_text(tune, path)) {
+    if (!read_text(path, &tune->text, &tune->length)) {
         return false;
     }
     policy_diagnostics_init(&diagnostics);
@@ -176,72 +186,83 @@ static bool make_space(struct tune *tune)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+static char *hexadecimal(const struct policy *policy)
 {
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
+    char *text = memory_allocate(2 * sizeof policy->sha256 + 1, 1);
+
+    for (size_t i = 0; i < sizeof policy->sha256; i++) {
+        snprintf(text + 2 * i, 3, "%02x", policy->sha256[i]);
+    }
+    return text;
 }
 
-static bool make_folder(struct tune *tune)
+/* Claimed before anything runs: a mistyped name must not cost hours. */
+static bool open_exports(struct tune *tune)
 {
-    const char *given = tune->options->ab.folder, *temporary = getenv("TMPDIR");
-    char *made;
+    const struct ab_options *ab = &tune->options->ab;
 
-    if (given == NULL) {
-        tune->folder = memory_format("%s/cudapolicy-tune-XXXXXX",
-                                     temporary != NULL && temporary[0] == '/' ? temporary : "/tmp");
-        tune->folder_is_ours = mkdtemp(tune->folder) != NULL;
-        if (!tune->folder_is_ours) {
-            command_error("cannot make the folder '%s': %s", tune->folder, strerror(errno));
+    tune->exports = memory_allocate(ab->export_count, sizeof *tune->exports);
+    for (size_t i = 0; i < ab->export_count; i++) {
+        if (!output_file_open(&tune->exports[i], ab->exports[i], ab->force)) {
+            return false;
         }
-        return tune->folder_is_ours;
+        tune->exports_open++;
     }
-    if (mkdir(given, 0777) != 0 && errno != EEXIST) {
-        command_error("cannot make the folder '%s': %s", given, strerror(errno));
-        return false;
-    }
-    made = realpath(given, NULL);
-    if (made == NULL) {
-        command_error("cannot use the folder '%s': %s", given, strerror(errno));
-        return false;
-    }
-    tune->folder = made;
     return true;
 }
 
-static bool write_candidate(const char *path, const struct space_candidate *candidate)
+static bool write_exports(struct tune *tune, const struct search *search,
+                          const struct search_result *result)
 {
-    FILE *file = fopen(path, "wxe");
-    bool written =
-        file != NULL && fwrite(candidate->text, 1, candidate->length, file) == candidate->length;
+    bool written = true;
 
-    if (file != NULL) {
-        written = fclose(file) == 0 && written;
+    for (size_t i = 0; i < tune->exports_open; i++) {
+        struct output_file *file = &tune->exports[i];
+        enum ab_format format;
+
+        ab_format_of(file->path, &format);
+        if (!tune_export_has(result, format)) {
+            command_error("'%s' is not written: no runs were made that it could show", file->path);
+            output_file_abandon(file);
+            continue;
+        }
+        output_file_begin(file);
+        tune_export(search, result, format, file->stream);
+        written = output_file_close(file) && written;
     }
-    if (!written) {
-        command_error("cannot write '%s': %s", path, strerror(errno));
-    }
+    tune->exports_open = 0;
     return written;
 }
 
-static bool write_candidates(struct tune *tune)
+/* Of files that are claimed, and not to be written. */
+static void abandon_files(struct tune *tune)
 {
-    char *folder = memory_format("%s/candidates", tune->folder);
-    bool written = mkdir(folder, 0777) == 0;
+    if (tune->output.stream != NULL) {
+        output_file_abandon(&tune->output);
+    }
+    for (size_t i = 0; i < tune->exports_open; i++) {
+        output_file_abandon(&tune->exports[i]);
+    }
+    tune->exports_open = 0;
+}
 
-    if (!written) {
-        command_error("cannot make the folder '%s': %s%s", folder, strerror(errno),
-                      errno == EEXIST ? "; give a folder that no search used yet" : "");
+/* Whether the policy's file is what it was; else what is to be said. What was run does not depend
+ * on it, but whoever reads the result next to the file would think so. */
+static char *how_policy_changed(const struct tune *tune)
+{
+    char *text = NULL, *change = NULL;
+    size_t length = 0;
+    const char *path = tune->options->policy;
+
+    if (access(path, F_OK) != 0) {
+        change = memory_format("'%s' is no longer there", path);
+    } else if (!read_text(path, &text, &length)) {
+        change = memory_format("'%s' cannot be read any more", path);
+    } else if (length != tune->length || memcmp(text, tune->text, length) != 0) {
+        change = memory_format("'%s' was changed meanwhile", path);
     }
-    tune->files = memory_allocate(tune->space.candidate_count, sizeof *tune->files);
-    for (size_t i = 0; i < tune->space.candidate_count && written; i++) {
-        tune->files[i] = memory_format("%s/%s.ini", folder, tune->space.candidates[i].arm);
-        written = write_candidate(tune->files[i], &tune->space.candidates[i]);
-    }
-    free(folder);
-    return written;
+    free(text);
+    return change;
 }
 
 /* What the confirmation's reports say of GPUs and driver. */
@@ -249,7 +270,7 @@ static void read_hardware(const struct tune *tune, const struct search_result *r
                           struct winner_hardware *hardware)
 {
     const struct ab_experiment *experiment = &result->confirmation;
-    char *folder = memory_format("%s/confirmation", tune->folder);
+    char *folder = memory_format("%s/confirmation", tune->folder.path);
     const struct ab_trial_options trial = {.folder = folder};
 
     *hardware = (struct winner_hardware){0};
@@ -304,7 +325,7 @@ static struct ab_execution execution_of(const struct tune *tune)
 
     return (struct ab_execution){
         .trial = {.library = tune->library,
-                  .folder = tune->folder,
+                  .folder = tune->folder.path,
                   .time_limit = ab->time_limit,
                   .hook_time_limit = ab->time_limit,
                   .prepare = ab->prepare,
@@ -330,60 +351,114 @@ static int status_of(enum search_end end)
     static const int statuses[] = {
         [SEARCH_CONFIRMED] = AB_RESULT_SHOWN,           [SEARCH_NOTHING] = AB_RESULT_NOT_SHOWN,
         [SEARCH_INCONCLUSIVE] = AB_RESULT_INCONCLUSIVE, [SEARCH_BROKEN] = AB_RESULT_BROKEN,
-        [SEARCH_FAILED] = COMMAND_RUN_FAILED,
+        [SEARCH_NO_BASELINE] = COMMAND_RUN_FAILED,      [SEARCH_FAILED] = COMMAND_RUN_FAILED,
     };
 
     return statuses[end];
 }
 
-static int run_search(struct tune *tune)
+/* The step's metric says how the times of ranks become one, live too. */
+static struct ab_live_plan live_plan_of(const struct tune_options *options)
 {
-    const struct ab_options *ab = &tune->options->ab;
-    struct ab_execution execution = execution_of(tune);
-    struct search search = {.space = &tune->space,
-                            .files = tune->files,
-                            .baseline = baseline_of(tune),
-                            .command = ab->command,
-                            .metrics = ab->metrics,
-                            .metric_count = ab->metric_count,
-                            .execution = &execution,
-                            .same_output = ab->same_output,
-                            .relative = ab->relative,
-                            .absolute = ab->absolute,
-                            .keep_journal = ab->folder != NULL,
-                            .no_repeat = ab->no_repeat,
-                            .blocks = tune->options->blocks,
-                            .halving = tune->options->halving,
-                            .plan = ab->plan,
-                            .quiet = ab->quiet,
-                            .wide = ab->wide};
-    struct search_result result;
-    int status;
+    struct ab_live_plan plan = options->live_plan;
 
-    search.with_base = search.baseline != SEARCH_AGAINST_BASE && tune->base->rule_count > 0;
-    if (search.plan.seed == 0) {
-        search.plan.seed = ab_schedule_seed();
-    }
-    if (!ab->quiet) {
-        tune_print_space(&search, stderr);
-    }
-    search_run(&search, &result);
-    status = status_of(result.end);
-    if (!write_winner(tune, &search, &result)) {
-        status = COMMAND_RUN_FAILED;
-    }
-    if (ab->json) {
-        json_output_print(tune_result_json(&search, &result), stdout);
-    } else {
-        tune_print_result(&search, &result, stdout);
-        if (result.end == SEARCH_CONFIRMED && tune->options->output != NULL &&
-            status != COMMAND_RUN_FAILED) {
-            printf("  written to %s\n", tune->options->output);
+    plan.step_kernel = options->ab.step_kernel;
+    plan.across = AB_ACROSS_MAX;
+    for (size_t i = 0; i < options->ab.metric_count; i++) {
+        if (options->ab.metrics[i].source == AB_METRIC_STEP) {
+            plan.across = options->ab.metrics[i].across;
         }
     }
-    tune->keep_folder = ab->keep_output || ab->keep_reports || any_failed(&result.search) ||
-                        any_failed(&result.confirmation);
-    search_release(&result);
+    return plan;
+}
+
+static void fill_search(const struct tune *tune, const struct ab_execution *execution,
+                        const char *sha256, struct search *search)
+{
+    const struct ab_options *ab = &tune->options->ab;
+
+    *search = (struct search){.policy = tune->options->policy,
+                              .policy_sha256 = sha256,
+                              .space = &tune->space,
+                              .files = tune->folder.files,
+                              .baseline = baseline_of(tune),
+                              .command = ab->command,
+                              .metrics = ab->metrics,
+                              .metric_count = ab->metric_count,
+                              .execution = execution,
+                              .same_output = ab->same_output,
+                              .relative = ab->relative,
+                              .absolute = ab->absolute,
+                              .gpus = tune->gpus,
+                              .resume = ab->resume != NULL,
+                              .live = tune->options->live,
+                              .live_runs = tune->options->live_runs,
+                              .live_plan = live_plan_of(tune->options),
+                              .no_repeat = ab->no_repeat,
+                              .blocks = tune->options->blocks,
+                              .halving = tune->options->halving,
+                              .plan = ab->plan,
+                              .quiet = ab->quiet,
+                              .wide = ab->wide};
+    search->with_base = search->baseline != SEARCH_AGAINST_BASE && tune->base->rule_count > 0;
+    if (search->plan.seed == 0 && !search->resume) {
+        search->plan.seed = ab_schedule_seed();
+    }
+}
+
+static void print_result(const struct tune *tune, const struct search *search,
+                         const struct search_result *result, bool written)
+{
+    const struct tune_options *options = tune->options;
+
+    if (options->ab.json) {
+        json_output_print(tune_result_json(search, result), stdout);
+        return;
+    }
+    tune_print_result(search, result, stdout);
+    if (result->end == SEARCH_CONFIRMED && options->output != NULL && written) {
+        printf("  written to %s\n", options->output);
+    }
+}
+
+static int finish_search(struct tune *tune, const struct search *search,
+                         struct search_result *result)
+{
+    const struct ab_options *ab = &tune->options->ab;
+    int status = status_of(result->end);
+    bool written;
+
+    result->policy_changed = how_policy_changed(tune);
+    written = write_winner(tune, search, result);
+    if (!write_exports(tune, search, result) || !written) {
+        status = COMMAND_RUN_FAILED;
+    }
+    print_result(tune, search, result, written);
+    tune->can_go_on =
+        result->interrupted || (result->confirmed && result->confirmation.interrupted);
+    tune->keep_folder = ab->keep_output || ab->keep_reports || any_failed(&result->search) ||
+                        any_failed(&result->confirmation) || tune->can_go_on;
+    return status;
+}
+
+static int run_search(struct tune *tune)
+{
+    struct ab_execution execution = execution_of(tune);
+    struct search search;
+    struct search_result result;
+    char *sha256 = hexadecimal(tune->base);
+    int status = COMMAND_RUN_FAILED;
+
+    fill_search(tune, &execution, sha256, &search);
+    if (tune_folder_plan(&tune->folder, &search)) {
+        if (!search.quiet) {
+            tune_print_space(&search, stderr);
+        }
+        search_run(&search, &result);
+        status = finish_search(tune, &search, &result);
+        search_release(&result);
+    }
+    free(sha256);
     return status;
 }
 
@@ -399,92 +474,55 @@ static bool metric_fits(const struct tune *tune)
     return false;
 }
 
+static void leave_folder(const struct tune *tune)
+{
+    if (tune->can_go_on) {
+        command_error("--resume %s goes on with this search", tune->folder.path);
+    } else if (tune->folder.ours && tune->keep_folder) {
+        command_error("the runs are in %s", tune->folder.path);
+    } else if (tune->folder.ours) {
+        tune_folder_remove(&tune->folder);
+    }
+}
+
 static int tune_run(struct tune *tune)
 {
     const struct tune_options *options = tune->options;
+    const bool resume = options->ab.resume != NULL;
     char reason[256];
     int status = COMMAND_RUN_FAILED;
 
     tune->library = library_path_find(options->ab.library);
-    if (tune->library == NULL || !metric_fits(tune)) {
+    if (tune->library == NULL || !metric_fits(tune) || !open_exports(tune) ||
+        (options->output != NULL &&
+         !output_file_open(&tune->output, options->output, options->ab.force))) {
+        abandon_files(tune);
         return COMMAND_RUN_FAILED;
     }
-    if (options->output != NULL &&
-        !output_file_open(&tune->output, options->output, options->ab.force)) {
-        return COMMAND_RUN_FAILED;
-    }
-    if (make_folder(tune) && write_candidates(tune)) {
+    if (tune_folder_make(&tune->folder, resume ? options->ab.resume : options->ab.folder, resume) &&
+        tune_folder_fill(&tune->folder, tune->text, tune->length, &tune->space, resume)) {
         tune->gpu = gpu_state_open(reason, sizeof reason);
+        tune->gpus = tune->gpu != NULL ? gpu_state_describe(tune->gpu) : NULL;
         status = run_search(tune);
         if (tune->gpu != NULL) {
             gpu_state_close(tune->gpu);
         }
-    } else if (tune->output.stream != NULL) {
-        output_file_abandon(&tune->output);
     }
-    if (tune->folder_is_ours && tune->keep_folder) {
-        command_error("the runs are in %s", tune->folder);
-    } else if (tune->folder_is_ours) {
-        nftw(tune->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    }
+    abandon_files(tune);
+    leave_folder(tune);
     return status;
 }
 
 static void tune_release(struct tune *tune)
 {
-    for (size_t i = 0; tune->files != NULL && i < tune->space.candidate_count; i++) {
-        free(tune->files[i]);
-    }
-    free(tune->files);
+    tune_folder_release(&tune->folder);
     space_release(&tune->space);
     varied_release(&tune->varied);
     policy_free(tune->base);
     free(tune->text);
-    free(tune->folder);
     free(tune->library);
-}
-
-/* ---- suggestions ---------------------------------------------------------------------------- */
-
-static int suggest(const struct tune_options *options)
-{
-    struct output_file output = {.stream = stdout};
-    struct results results = {0};
-    int64_t processes = 0;
-    char *reason = NULL;
-    size_t count = 0;
-    bool loaded = suggest_rules_load(&results, options->suggest, &processes);
-    bool written = true;
-
-    if (loaded && options->output != NULL &&
-        !output_file_open(&output, options->output, options->ab.force)) {
-        loaded = false;
-    }
-    if (loaded) {
-        char *text = NULL;
-        size_t length;
-        FILE *stream = open_memstream(&text, &length);
-
-        count = suggest_rules(&results, processes, stream, &reason);
-        fclose(stream);
-        if (options->output != NULL && count == 0) {
-            output_file_abandon(&output);
-        } else {
-            output_file_begin(&output);
-            fwrite(text, 1, length, output.stream);
-            written = options->output == NULL || output_file_close(&output);
-        }
-        if (count == 0) {
-            command_error("nothing to suggest: %s", reason);
-        }
-        free(text);
-    }
-    free(reason);
-    results_release(&results);
-    if (!loaded || !written) {
-        return COMMAND_RUN_FAILED;
-    }
-    return command_finish(count > 0 ? COMMAND_SUCCESS : COMMAND_FAILURE);
+    free(tune->gpus);
+    free(tune->exports);
 }
 
 static int tune_main(const struct command *command, int argc, char **argv)
@@ -499,7 +537,7 @@ static int tune_main(const struct command *command, int argc, char **argv)
     if (status == -1) {
         memory_failure_status = COMMAND_RUN_FAILED;
         if (options.suggest != NULL) {
-            status = suggest(&options);
+            status = suggest_command(&options);
         } else if (read_base(&tune) && make_space(&tune)) {
             status = command_finish(tune_run(&tune));
         } else {

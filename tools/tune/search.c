@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "arm.h"
 #include "command.h"
+#include "live_search.h"
 #include "memory.h"
 #include "print.h"
+#include "stage.h"
 #include "tune_print.h"
 
 enum {
     LEAST_ROUND_BLOCKS = 2, /* of a round of halving */
-};
-
-/* A stage: an experiment of its own, with the candidates that are still in it. */
-struct stage {
-    const char *name; /* of its folder, and in messages */
-    const char *label;
-    struct ab_plan plan;
-    bool no_repeat;
-    size_t count;
-    size_t *candidates; /* arm 1 + i of the experiment */
 };
 
 double search_gain(const struct ab_metric *metric, double ratio)
@@ -35,159 +22,18 @@ double search_gain(const struct ab_metric *metric, double ratio)
     return metric->direction == AB_LESS_IS_BETTER ? 1 / ratio : ratio;
 }
 
-/* A seed for each stage, all of them from one (SplitMix64). */
-static uint64_t derived_seed(uint64_t seed, uint64_t stage)
+const struct ab_metric *search_metric(const struct search *search,
+                                      const struct search_result *result)
 {
-    uint64_t mixed = seed + 0x9e3779b97f4a7c15ULL * (stage + 1);
+    static char name[] = "step time", unit[] = "s";
+    static const struct ab_metric step_time = {
+        .name = name, .unit = unit, .source = AB_METRIC_STEP, .direction = AB_LESS_IS_BETTER};
 
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-    mixed ^= mixed >> 31;
-    return mixed != 0 ? mixed : 1;
+    return result->live && search->metrics[0].source != AB_METRIC_STEP ? &step_time
+                                                                       : &search->metrics[0];
 }
 
-/* ---- a stage's experiment ------------------------------------------------------------------- */
-
-static char *started_now(void)
-{
-    time_t now = time(NULL);
-    struct tm parts;
-    char text[32];
-
-    gmtime_r(&now, &parts);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return memory_copy(text);
-}
-
-static char *own_host(void)
-{
-    char host[256] = "";
-
-    gethostname(host, sizeof host - 1);
-    return memory_copy(host);
-}
-
-static void copy_command(struct ab_experiment *experiment, char *const *command)
-{
-    size_t count = 0;
-
-    while (command[count] != NULL) {
-        count++;
-    }
-    experiment->command = memory_allocate(count + 1, sizeof *experiment->command);
-    for (size_t i = 0; i < count; i++) {
-        experiment->command[i] = memory_copy(command[i]);
-    }
-}
-
-static void copy_metrics(struct ab_experiment *experiment, const struct search *search)
-{
-    experiment->metric_count = search->metric_count;
-    experiment->metrics = memory_allocate(search->metric_count, sizeof *experiment->metrics);
-    for (size_t i = 0; i < search->metric_count; i++) {
-        struct ab_metric *metric = &experiment->metrics[i];
-
-        *metric = search->metrics[i];
-        metric->name = memory_copy(metric->name);
-        metric->unit = metric->unit != NULL ? memory_copy(metric->unit) : NULL;
-        metric->definition = metric->definition != NULL ? memory_copy(metric->definition) : NULL;
-    }
-}
-
-static char *baseline_word(const struct search *search)
-{
-    switch (search->baseline) {
-    case SEARCH_AGAINST_NONE:
-        return memory_copy("none");
-    case SEARCH_AGAINST_OBSERVE:
-        return memory_copy("observe");
-    default:
-        return memory_format("base=%s", search->files[0]);
-    }
-}
-
-static bool make_experiment(const struct search *search, const struct stage *stage,
-                            struct ab_experiment *experiment)
-{
-    char **words = memory_allocate(stage->count + 1, sizeof *words);
-    struct arm_request request = {
-        .words = words, .count = stage->count + 1, .no_repeat = stage->no_repeat};
-    char error[512] = "";
-    enum arm_result added;
-
-    *experiment = (struct ab_experiment){.plan = stage->plan};
-    copy_command(experiment, search->command);
-    copy_metrics(experiment, search);
-    experiment->started = started_now();
-    experiment->host = own_host();
-    words[0] = baseline_word(search);
-    for (size_t i = 0; i < stage->count; i++) {
-        size_t candidate = stage->candidates[i];
-
-        words[1 + i] = memory_format("%s=%s", search->space->candidates[candidate].arm,
-                                     search->files[candidate]);
-    }
-    added = arm_add_all(experiment, &request, error, sizeof error);
-    if (added == ARM_MISUSED) {
-        command_error("%s: %s", stage->name, error);
-    }
-    for (size_t i = 0; i <= stage->count; i++) {
-        free(words[i]);
-    }
-    free(words);
-    return added == ARM_FINE;
-}
-
-static bool execute_stage(const struct search *search, const struct stage *stage,
-                          struct ab_experiment *experiment)
-{
-    struct ab_execution execution = *search->execution;
-    char *folder = memory_format("%s/%s", execution.trial.folder, stage->name);
-    char *journal = memory_format("%s/journal.jsonl", folder);
-    char error[512];
-    bool ready = true;
-
-    execution.trial.folder = folder;
-    execution.trial.reference_taken = false;
-    execution.label = stage->label;
-    execution.journal = search->keep_journal ? journal : NULL;
-    if (mkdir(folder, 0777) != 0) {
-        command_error("cannot make the folder '%s': %s", folder, strerror(errno));
-        ready = false;
-    }
-    if (ready && search->same_output != NULL) {
-        execution.trial.same_output = ab_same_output_new(search->same_output, search->relative,
-                                                         search->absolute, error, sizeof error);
-        ready = execution.trial.same_output != NULL;
-        if (!ready) {
-            command_error("--same-output: %s", error);
-        }
-    }
-    ready = ready && (!search->keep_journal || ab_journal_begin(experiment, journal)) &&
-            ab_execute(experiment, &execution);
-    if (execution.trial.same_output != NULL) {
-        ab_same_output_free(execution.trial.same_output);
-    }
-    free(journal);
-    free(folder);
-    return ready;
-}
-
-/* Makes the runs of a stage and analyses them. False when it could not be done; what was run is in
- * the experiment then, too. */
-static bool run_stage(const struct search *search, const struct stage *stage,
-                      struct ab_experiment *experiment, struct ab_analysis *analysis)
-{
-    bool went;
-
-    *analysis = (struct ab_analysis){.winner = SIZE_MAX};
-    if (!make_experiment(search, stage, experiment)) {
-        return false;
-    }
-    went = execute_stage(search, stage, experiment);
-    ab_analyse(experiment, analysis);
-    return went;
-}
+/* ---- what a stage showed -------------------------------------------------------------------- */
 
 /* A baseline that did not work once. */
 static bool baseline_is_broken(const struct ab_experiment *experiment)
@@ -203,12 +49,53 @@ static bool baseline_is_broken(const struct ab_experiment *experiment)
     return failed > 0;
 }
 
+/* Whether an arm has no rule that changed anything. What is not known is taken for a change. */
+static bool is_idle(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
+                    size_t arm)
+{
+    bool known = false, rules = false;
+
+    if (experiment->arms[arm].kind != AB_ARM_POLICY || analysis->arms[arm].rules_never_applied) {
+        return true;
+    }
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        if (experiment->runs[i].arm == arm && experiment->runs[i].policy.known) {
+            known = true;
+            rules = rules || experiment->runs[i].policy.rules > 0;
+        }
+    }
+    return known && !rules;
+}
+
+static bool any_counts(const struct ab_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        if (!experiment->runs[i].warm_up) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t flagged_runs(const struct ab_experiment *experiment)
+{
+    size_t flagged = 0;
+
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        flagged += experiment->runs[i].gpu.known && experiment->runs[i].gpu.flags != 0;
+    }
+    return flagged;
+}
+
 /* ---- the search ----------------------------------------------------------------------------- */
 
 /* Adds what a round saw; ratios of several rounds are averaged by their blocks, as logarithms. */
-static void score_round(const struct stage *stage, const struct ab_analysis *analysis,
-                        struct search_score *scores)
+static void score_round(const struct stage *stage, const struct ab_experiment *experiment,
+                        const struct ab_analysis *analysis, struct search_score *scores)
 {
+    if (analysis->arms == NULL) {
+        return;
+    }
     for (size_t i = 0; i < stage->count; i++) {
         const struct ab_comparison *comparison = ab_analysis_comparison(analysis, 1 + i, 0);
         struct search_score *score = &scores[stage->candidates[i]];
@@ -220,6 +107,7 @@ static void score_round(const struct stage *stage, const struct ab_analysis *ana
         }
         score->broken = score->broken || comparison->verdict == AB_VERDICT_BROKEN ||
                         analysis->arms[1 + i].fails_more;
+        score->idle = is_idle(experiment, analysis, 1 + i) && is_idle(experiment, analysis, 0);
         if (isnan(comparison->ratio) || comparison->pairs == 0) {
             continue;
         }
@@ -232,30 +120,33 @@ static void score_round(const struct stage *stage, const struct ab_analysis *ana
     }
 }
 
-/* The better of two candidates: first those that work, then those with a ratio, then by it. */
-static bool is_better(const struct search *search, const struct search_score *scores, size_t one,
-                      size_t other)
+/* The better of two candidates: first those that work, then those that do anything, then those with
+ * a ratio, then by it. */
+static bool is_better(const struct ab_metric *metric, const struct search_score *left,
+                      const struct search_score *right)
 {
-    const struct search_score *left = &scores[one], *right = &scores[other];
-
     if (left->broken != right->broken) {
         return right->broken;
+    }
+    if (left->idle != right->idle) {
+        return right->idle;
     }
     if (isnan(left->ratio) || isnan(right->ratio)) {
         return !isnan(left->ratio) && isnan(right->ratio);
     }
-    return search_gain(&search->metrics[0], left->ratio) >
-           search_gain(&search->metrics[0], right->ratio);
+    return search_gain(metric, left->ratio) > search_gain(metric, right->ratio);
 }
 
-/* Best first; equals in the order of the space. */
-static void sort_candidates(const struct search *search, const struct search_score *scores,
-                            size_t *candidates, size_t count)
+void search_sort(const struct search *search, const struct search_result *result,
+                 size_t *candidates, size_t count)
 {
+    const struct ab_metric *metric = search_metric(search, result);
+
     for (size_t i = 1; i < count; i++) {
         size_t candidate = candidates[i], place = i;
 
-        while (place > 0 && is_better(search, scores, candidate, candidates[place - 1])) {
+        while (place > 0 && is_better(metric, &result->scores[candidate],
+                                      &result->scores[candidates[place - 1]])) {
             candidates[place] = candidates[place - 1];
             place--;
         }
@@ -276,8 +167,8 @@ static uint32_t round_blocks(const struct search *search, size_t count)
     return rounds > 1 && blocks < LEAST_ROUND_BLOCKS ? LEAST_ROUND_BLOCKS : blocks;
 }
 
-static bool search_candidates(const struct search *search, size_t *candidates, size_t count,
-                              struct search_result *result)
+static bool search_by_processes(const struct search *search, size_t *candidates, size_t count,
+                                struct search_result *result)
 {
     struct stage stage = {.label = "search: ",
                           .no_repeat = true,
@@ -295,19 +186,22 @@ static bool search_candidates(const struct search *search, size_t *candidates, s
                                      : memory_copy("search");
 
         stage.name = name;
-        stage.plan.seed = derived_seed(search->plan.seed, result->rounds);
+        stage.plan.seed = stage_seed(search->plan.seed, result->rounds);
         result->search_seed = result->rounds == 0 ? stage.plan.seed : result->search_seed;
         ab_analysis_release(&result->search_analysis);
         ab_experiment_release(&result->search);
-        went = run_stage(search, &stage, &result->search, &result->search_analysis);
-        score_round(&stage, &result->search_analysis, result->scores);
+        went = stage_run(search, &stage, &result->search, &result->search_analysis);
+        score_round(&stage, &result->search, &result->search_analysis, result->scores);
+        result->search_runs += result->search.run_count;
+        result->search_flagged += flagged_runs(&result->search);
+        result->interrupted = result->search.interrupted;
         result->rounds++;
         free(name);
-        sort_candidates(search, result->scores, candidates, stage.count);
+        search_sort(search, result, candidates, stage.count);
         if (!search->quiet && result->search_analysis.blocks > 0) {
             tune_print_round(search, result, candidates, stage.count, stderr);
         }
-        if (!went || result->search.interrupted || !search->halving || stage.count <= 2) {
+        if (!went || result->interrupted || !search->halving || stage.count <= 2) {
             break;
         }
         stage.count = (stage.count + 1) / 2;
@@ -318,20 +212,44 @@ static bool search_candidates(const struct search *search, size_t *candidates, s
 
 /* Whether the search alone rules out that a candidate is better by more than the margin: then there
  * is nothing to confirm. */
-static bool all_ruled_out(const struct search *search, const struct search_score *scores)
+static bool all_ruled_out(const struct search *search, const struct search_result *result)
 {
-    for (size_t i = 0; i < search->space->candidate_count; i++) {
-        bool less = search->metrics[0].direction == AB_LESS_IS_BETTER;
-        double hope = less ? scores[i].low : scores[i].high;
+    const struct ab_metric *metric = search_metric(search, result);
 
-        if (!scores[i].tried || scores[i].broken) {
+    if (metric != &search->metrics[0] || result->live_processes_only) {
+        return false; /* it is about another metric, or about these processes alone */
+    }
+    for (size_t i = 0; i < search->space->candidate_count; i++) {
+        const struct search_score *score = &result->scores[i];
+        double hope = metric->direction == AB_LESS_IS_BETTER ? score->low : score->high;
+
+        if (!score->tried || score->broken || score->idle) {
             continue;
         }
-        if (isnan(hope) || search_gain(&search->metrics[0], hope) > 1 + search->plan.margin) {
+        if (isnan(hope) || search_gain(metric, hope) > 1 + search->plan.margin) {
             return false;
         }
     }
     return true;
+}
+
+/* Makes the search, live or by processes. False when it could not be made. */
+static bool search_candidates(const struct search *search, size_t *candidates, size_t count,
+                              struct search_result *result)
+{
+    switch (live_search_run(search, candidates, count, result)) {
+    case LIVE_SEARCH_MADE:
+        return true;
+    case LIVE_SEARCH_FAILED:
+        return false;
+    case LIVE_SEARCH_NOT:
+    default:
+        break;
+    }
+    if (result->why_not_live != NULL && !search->quiet) {
+        command_error("the search is by processes: %s", result->why_not_live);
+    }
+    return search_by_processes(search, candidates, count, result);
 }
 
 /* ---- the confirmation ----------------------------------------------------------------------- */
@@ -350,18 +268,18 @@ static enum search_end confirm(const struct search *search, struct search_result
     stage.plan.claim = AB_CLAIM_BETTER;
     stage.plan.seed = result->confirmation_seed;
     result->confirmed = true;
-    went = run_stage(search, &stage, &result->confirmation, &result->confirmation_analysis);
-    if (!search->quiet && result->confirmation.run_count > 0) {
+    went = stage_run(search, &stage, &result->confirmation, &result->confirmation_analysis);
+    if (!search->quiet && any_counts(&result->confirmation)) {
         fputs("\nConfirmation, new runs:\n", stderr);
         ab_print(&result->confirmation, &result->confirmation_analysis, search->wide, stderr);
         fputc('\n', stderr);
     }
     if (!went) {
-        return baseline_is_broken(&result->confirmation) ? SEARCH_BROKEN : SEARCH_FAILED;
+        return baseline_is_broken(&result->confirmation) ? SEARCH_NO_BASELINE : SEARCH_FAILED;
     }
     switch (result->confirmation_analysis.result) {
     case AB_RESULT_SHOWN:
-        return SEARCH_CONFIRMED;
+        return search_changed_nothing(result) ? SEARCH_NOTHING : SEARCH_CONFIRMED;
     case AB_RESULT_NOT_SHOWN:
         return SEARCH_NOTHING;
     case AB_RESULT_BROKEN:
@@ -381,7 +299,7 @@ static void begin_result(const struct search *search, struct search_result *resu
         result->scores[i] = (struct search_score){.ratio = NAN, .low = NAN, .high = NAN};
     }
     /* One that no round of the search has. */
-    result->confirmation_seed = derived_seed(search->plan.seed, UINT64_C(1) << 32);
+    result->confirmation_seed = stage_seed(search->plan.seed, UINT64_C(1) << 32);
 }
 
 void search_run(const struct search *search, struct search_result *result)
@@ -401,15 +319,15 @@ void search_run(const struct search *search, struct search_result *result)
         result->best = candidates[0];
     }
     free(candidates);
-    if (result->search.interrupted) {
+    if (result->interrupted) {
         result->end = SEARCH_INCONCLUSIVE;
     } else if (baseline_is_broken(&result->search)) {
-        result->end = SEARCH_BROKEN;
+        result->end = SEARCH_NO_BASELINE;
     } else if (!went) {
         result->end = SEARCH_FAILED;
     } else if (result->best == SIZE_MAX) {
         result->end = SEARCH_BROKEN;
-    } else if (all_ruled_out(search, result->scores)) {
+    } else if (result->scores[result->best].idle || all_ruled_out(search, result)) {
         result->end = SEARCH_NOTHING;
     } else {
         result->end = confirm(search, result);
@@ -421,14 +339,31 @@ const struct ab_comparison *search_confirmation(const struct search_result *resu
     return result->confirmed ? ab_analysis_comparison(&result->confirmation_analysis, 1, 0) : NULL;
 }
 
-const char *const search_changed_nothing_text =
-    "in no run did any of its rules change anything; the difference has another cause";
+const char *const search_changed_nothing_text = "in no run did a rule of it change anything, nor "
+                                                "one of the baseline: the difference has another "
+                                                "cause";
+const char *const search_takes_away_text =
+    "its own rules changed nothing in any run: the gain is what the baseline's rules cost";
+
+/* Whether the confirmation has what it takes to tell. */
+static bool confirmation_tells(const struct search_result *result)
+{
+    return result->confirmed && result->confirmation_analysis.arms != NULL &&
+           result->confirmation.arm_count > 1;
+}
 
 bool search_changed_nothing(const struct search_result *result)
 {
-    return result->confirmed && result->confirmation_analysis.arms != NULL &&
-           result->confirmation.arm_count > 1 &&
-           result->confirmation_analysis.arms[1].rules_never_applied;
+    return confirmation_tells(result) &&
+           is_idle(&result->confirmation, &result->confirmation_analysis, 1) &&
+           is_idle(&result->confirmation, &result->confirmation_analysis, 0);
+}
+
+bool search_takes_away(const struct search_result *result)
+{
+    return confirmation_tells(result) &&
+           is_idle(&result->confirmation, &result->confirmation_analysis, 1) &&
+           !is_idle(&result->confirmation, &result->confirmation_analysis, 0);
 }
 
 void search_release(struct search_result *result)
@@ -439,6 +374,8 @@ void search_release(struct search_result *result)
         ab_analysis_release(&result->confirmation_analysis);
         ab_experiment_release(&result->confirmation);
     }
+    free(result->why_not_live);
+    free(result->policy_changed);
     free(result->scores);
     *result = (struct search_result){.best = SIZE_MAX};
 }

@@ -27,4 +27,9 @@ size_t suggest_rules(const struct results *results, int64_t processes, FILE *str
  * after a message on stderr. */
 bool suggest_rules_load(struct results *results, const char *path, int64_t *processes);
 
+struct tune_options;
+
+/* suggest_command.c: the command, once its options are read. Returns its status. */
+int suggest_command(const struct tune_options *options);
+
 #endif

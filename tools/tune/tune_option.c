@@ -12,6 +12,7 @@ enum {
     LARGEST_LIMIT = 100000,
     DEFAULT_SEARCH_BLOCKS = 10,
     LARGEST_SEARCH_BLOCKS = 100000,
+    LARGEST_LIVE_RUNS = 10000,
     EXTRA_WORDS = 4, /* what ab's parser needs besides: two arms, "--", the end */
 };
 
@@ -26,20 +27,37 @@ enum own_option {
     OWN_BASELINE,
     OWN_SEARCH_BLOCKS,
     OWN_HALVING,
+    OWN_LIVE,
+    OWN_LIVE_RUNS,
+    OWN_SLICE,
+    OWN_DROP,
+    OWN_WARM_UP_STEPS,
     OWN_SUGGEST,
     OWN_COUNT,
 };
 
+enum argument { ARGUMENT_NONE, ARGUMENT_NEEDED, ARGUMENT_ATTACHED /* or none */ };
+
 static const struct {
     const char *name;
     char letter; /* '\0': none */
-    bool argument;
+    enum argument argument;
 } own_options[OWN_COUNT] = {
-    [OWN_POLICY] = {"policy", 'p', true},      [OWN_OUTPUT] = {"output", 'o', true},
-    [OWN_FORCE] = {"force", 'f', false},       [OWN_VARY] = {"vary", '\0', true},
-    [OWN_EACH] = {"each", '\0', false},        [OWN_LIMIT] = {"limit", '\0', true},
-    [OWN_BASELINE] = {"baseline", '\0', true}, [OWN_SEARCH_BLOCKS] = {"search-blocks", '\0', true},
-    [OWN_HALVING] = {"halving", '\0', false},  [OWN_SUGGEST] = {"suggest", '\0', true},
+    [OWN_POLICY] = {"policy", 'p', ARGUMENT_NEEDED},
+    [OWN_OUTPUT] = {"output", 'o', ARGUMENT_NEEDED},
+    [OWN_FORCE] = {"force", 'f', ARGUMENT_NONE},
+    [OWN_VARY] = {"vary", '\0', ARGUMENT_NEEDED},
+    [OWN_EACH] = {"each", '\0', ARGUMENT_NONE},
+    [OWN_LIMIT] = {"limit", '\0', ARGUMENT_NEEDED},
+    [OWN_BASELINE] = {"baseline", '\0', ARGUMENT_NEEDED},
+    [OWN_SEARCH_BLOCKS] = {"search-blocks", '\0', ARGUMENT_NEEDED},
+    [OWN_HALVING] = {"halving", '\0', ARGUMENT_NONE},
+    [OWN_LIVE] = {"live", '\0', ARGUMENT_ATTACHED},
+    [OWN_LIVE_RUNS] = {"live-runs", '\0', ARGUMENT_NEEDED},
+    [OWN_SLICE] = {"slice", '\0', ARGUMENT_NEEDED},
+    [OWN_DROP] = {"drop", '\0', ARGUMENT_NEEDED},
+    [OWN_WARM_UP_STEPS] = {"warm-up-steps", '\0', ARGUMENT_NEEDED},
+    [OWN_SUGGEST] = {"suggest", '\0', ARGUMENT_NEEDED},
 };
 
 /* The own option that a word is; *attached: its argument, where it is in the same word, else NULL.
@@ -56,7 +74,7 @@ static enum own_option own_option_of(const char *word, const char **attached)
             return (enum own_option)i;
         }
         if (own_options[i].letter != '\0' && word[0] == '-' && word[1] == own_options[i].letter &&
-            (word[2] == '\0' || own_options[i].argument)) {
+            (word[2] == '\0' || own_options[i].argument != ARGUMENT_NONE)) {
             *attached = word[2] != '\0' ? word + 2 : NULL;
             return (enum own_option)i;
         }
@@ -64,19 +82,49 @@ static enum own_option own_option_of(const char *word, const char **attached)
     return OWN_COUNT;
 }
 
-static bool read_count(const char *text, uint32_t most, uint32_t *count)
+static bool read_count(const char *text, uint32_t least, uint32_t most, uint32_t *count)
 {
     char *end;
     unsigned long number;
 
     errno = 0;
     number = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < 1 ||
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least ||
         number > most) {
         return false;
     }
     *count = (uint32_t)number;
     return true;
+}
+
+static bool take_count(const struct command *command, enum own_option option, const char *argument,
+                       uint32_t least, uint32_t most, uint32_t *count)
+{
+    if (read_count(argument, least, most, count)) {
+        return true;
+    }
+    command_usage_error(command, "--%s: '%s' is not a number from %u to %u",
+                        own_options[option].name, argument, (unsigned)least, (unsigned)most);
+    return false;
+}
+
+static bool take_live(const struct command *command, struct tune_options *options,
+                      const char *argument)
+{
+    static const char *const words[] = {
+        [SEARCH_LIVE_AUTO] = "auto", [SEARCH_LIVE_YES] = "yes", [SEARCH_LIVE_NO] = "no"};
+
+    options->live = SEARCH_LIVE_YES;
+    for (int i = 0; argument != NULL && i < (int)(sizeof words / sizeof words[0]); i++) {
+        if (strcmp(words[i], argument) == 0) {
+            options->live = (enum search_live)i;
+            return true;
+        }
+    }
+    if (argument != NULL) {
+        command_usage_error(command, "--live: '%s' is not auto, yes or no", argument);
+    }
+    return argument == NULL;
 }
 
 /* True when the option is fine; else the message is printed. */
@@ -102,12 +150,7 @@ static bool take_own(const struct command *command, struct tune_options *options
         options->each = true;
         break;
     case OWN_LIMIT:
-        if (!read_count(argument, LARGEST_LIMIT, &options->limit)) {
-            command_usage_error(command, "--limit: '%s' is not a number from 1 to %d", argument,
-                                (int)LARGEST_LIMIT);
-            return false;
-        }
-        break;
+        return take_count(command, option, argument, 1, LARGEST_LIMIT, &options->limit);
     case OWN_BASELINE:
         options->baseline = argument;
         if (strcmp(argument, "none") != 0 && strcmp(argument, "observe") != 0 &&
@@ -117,15 +160,20 @@ static bool take_own(const struct command *command, struct tune_options *options
         }
         break;
     case OWN_SEARCH_BLOCKS:
-        if (!read_count(argument, LARGEST_SEARCH_BLOCKS, &options->blocks)) {
-            command_usage_error(command, "--search-blocks: '%s' is not a number from 1 to %d",
-                                argument, (int)LARGEST_SEARCH_BLOCKS);
-            return false;
-        }
-        break;
+        return take_count(command, option, argument, 1, LARGEST_SEARCH_BLOCKS, &options->blocks);
     case OWN_HALVING:
         options->halving = true;
         break;
+    case OWN_LIVE:
+        return take_live(command, options, argument);
+    case OWN_LIVE_RUNS:
+        return take_count(command, option, argument, 1, LARGEST_LIVE_RUNS, &options->live_runs);
+    case OWN_SLICE:
+        return take_count(command, option, argument, 2, INT32_MAX, &options->live_plan.slice);
+    case OWN_DROP:
+        return take_count(command, option, argument, 0, INT32_MAX, &options->live_plan.drop);
+    case OWN_WARM_UP_STEPS:
+        return take_count(command, option, argument, 0, INT32_MAX, &options->live_plan.warm_up);
     default:
         options->suggest = argument;
         break;
@@ -148,12 +196,12 @@ static int take_own_options(const struct command *command, int argc, char **argv
             rest[(*count)++] = argv[i];
             continue;
         }
-        if (!own_options[option].argument && argument != NULL) {
+        if (own_options[option].argument == ARGUMENT_NONE && argument != NULL) {
             command_usage_error(command, "option '--%s' takes no argument",
                                 own_options[option].name);
             return -1;
         }
-        if (own_options[option].argument && argument == NULL) {
+        if (own_options[option].argument == ARGUMENT_NEEDED && argument == NULL) {
             if (i + 1 == argc || strcmp(argv[i + 1], "--") == 0) {
                 command_usage_error(command, "option '--%s' needs an argument",
                                     own_options[option].name);
@@ -194,16 +242,17 @@ static int check_suggest(const struct command *command, const struct tune_option
 /* What of ab's options has no meaning here. */
 static int check_ab(const struct command *command, const struct tune_options *options)
 {
-    if (options->ab.resume != NULL) {
-        return command_usage_error(command, "a search cannot be continued with --resume");
-    }
-    if (options->ab.export_count > 0) {
-        return command_usage_error(command, "there is no --export; --json prints all figures, and "
-                                            "--folder keeps the journals");
-    }
     if (options->ab.plan.claim != AB_CLAIM_BETTER) {
         return command_usage_error(command, "tune asks whether something is better; for another "
                                             "claim, use cudapolicy ab");
+    }
+    if (options->live == SEARCH_LIVE_YES && !options->ab.watch_steps) {
+        return command_usage_error(command, "--live takes a step: --step-kernel or --graph-steps");
+    }
+    if (options->live_plan.drop >= options->live_plan.slice) {
+        return command_usage_error(command, "--drop %u leaves nothing of a slice of %u steps",
+                                   (unsigned)options->live_plan.drop,
+                                   (unsigned)options->live_plan.slice);
     }
     return -1;
 }
@@ -216,8 +265,11 @@ int tune_options_parse(const struct command *command, int argc, char **argv,
     int count = 1, end, status;
     bool force;
 
-    *options = (struct tune_options){
-        .limit = DEFAULT_LIMIT, .blocks = DEFAULT_SEARCH_BLOCKS, .words = rest};
+    *options = (struct tune_options){.limit = DEFAULT_LIMIT,
+                                     .blocks = DEFAULT_SEARCH_BLOCKS,
+                                     .live_runs = AB_NESTED_RUNS,
+                                     .live_plan = {.slice = 20, .drop = 5, .warm_up = 40},
+                                     .words = rest};
     rest[0] = argv[0];
     end = take_own_options(command, argc, argv, options, rest, &count);
     if (end < 0) {

@@ -19,6 +19,9 @@ struct tune_options {
     size_t vary_count, vary_capacity;
     const char **vary; /* words of argv */
     bool each, halving;
+    enum search_live live;
+    uint32_t live_runs;
+    struct ab_live_plan live_plan; /* what of it is given here: slice, drop, warm_up */
     uint32_t limit, blocks;
     char **words; /* to which ab's options point */
 };

@@ -167,13 +167,26 @@ static void write_ratios(const struct search *search, const struct search_result
         confirmed->ratio, 100 * confirmed->level, confirmed->low, confirmed->high, confirmed->pairs,
         result->confirmation_seed);
     comment(comments,
-            "ratio in the search: %.4f (%zu blocks, best of %zu candidates, seed "
+            "ratio in the search%s%s: %.4f (%zu blocks, best of %zu candidates, seed "
             "%" PRIu64 ")",
-            score->ratio, score->blocks, tried, result->search_seed);
-    if (search_changed_nothing(result)) {
-        comment(comments, "warning: %s", search_changed_nothing_text);
+            result->live ? ", live, in " : "",
+            result->live ? search_metric(search, result)->name : "", score->ratio, score->blocks,
+            tried, result->search_seed);
+    if (search_takes_away(result)) {
+        comment(comments, "note: %s", search_takes_away_text);
     }
     comment(comments, "seed of both: %" PRIu64, search->plan.seed);
+}
+
+/* A line of comment for each of the text. */
+static void write_lines(const struct comments *comments, const char *label, const char *text)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, "\n");
+
+        comment(comments, "%s: %.*s", label, length < TEXT_LIMIT ? length : TEXT_LIMIT, text);
+        text += length + (text[length] == '\n');
+    }
 }
 
 static void write_evidence(const struct search *search, const struct search_result *result,
@@ -181,14 +194,28 @@ static void write_evidence(const struct search *search, const struct search_resu
 {
     char *command = winner_command_line(search->command, COMMAND_LIMIT);
     char *name = printable_shorten(search->space->candidates[result->best].name, TEXT_LIMIT);
+    const struct ab_arm_summary *arms = result->confirmation_analysis.arms;
+    const size_t flagged = arms[0].flagged + arms[1].flagged;
 
     comment(comments, "Found by cudapolicy tune, version %s: %s", CUDAPOLICY_VERSION, name);
+    comment(comments, "policy: %.*s, SHA-256 %s", TEXT_LIMIT, search->policy,
+            search->policy_sha256);
+    if (result->policy_changed != NULL) {
+        comment(comments, "note: %.*s; this is about it as it was at the start", TEXT_LIMIT,
+                result->policy_changed);
+    }
     comment(comments, "command: %s", command);
     write_ratios(search, result, comments);
     comment(comments, "date: %s; host: %s", result->confirmation.started,
             result->confirmation.host);
     if (hardware->gpus != NULL) {
         comment(comments, "GPUs: %.*s", TEXT_LIMIT, hardware->gpus);
+    } else if (search->gpus != NULL) {
+        write_lines(comments, "GPUs of the host", search->gpus);
+    }
+    if (flagged > 0) {
+        comment(comments, "in %zu of the confirmation's runs a GPU was slowed down or shared",
+                flagged);
     }
     if (hardware->driver != NULL) {
         comment(comments, "CUDA version of the driver: %s", hardware->driver);
