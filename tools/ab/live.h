@@ -41,19 +41,31 @@ char *ab_live_variable(const struct ab_live_plan *plan, size_t arms);
 
 /* A slice that all ranks made. */
 struct ab_live_slice {
-    uint32_t number;
+    uint32_t part;   /* of the run, see live_ranks.h */
+    uint32_t number; /* in the part */
     uint32_t arm;
     double seconds; /* a step */
 };
 
+/* Where a block is: the number decides the order of the arms in it. */
+struct ab_live_place {
+    uint32_t part, block;
+};
+
 /* What one run of the command showed. */
 struct ab_live_run {
-    size_t ranks;              /* processes that made steps */
-    int64_t steps, steps_most; /* of the rank with the fewest, and with the most */
-    size_t slice_count;
+    size_t ranks;              /* processes that made steps side by side, where they were most */
+    size_t parts;              /* sequences of steps, one after the other: live_ranks.h */
+    size_t shared_rank;        /* processes that do not count: another one has their rank */
+    size_t too_short;          /* and those that made less than a block beside others */
+    int64_t steps, steps_most; /* of the rank with the fewest, and with the most; over all parts */
+    size_t slice_count, slice_capacity;
     struct ab_live_slice *slices; /* ascending; complete ones only */
     size_t block_count;
-    double *blocks; /* blocks of all arms: seconds a step, by block, then by arm */
+    double *blocks;                 /* blocks of all arms: seconds a step, by block, then by arm */
+    struct ab_live_place *places;   /* by block; NULL: not known */
+    struct ab_run_policy *policies; /* by arm, what its rules did; NULL: not read */
+    struct ab_run_gpu gpu;          /* what the GPUs did meanwhile */
 };
 
 /* From the reports of a run, with their documents. False with the reason in error[size], where no
@@ -61,6 +73,10 @@ struct ab_live_run {
 bool ab_live_read(struct ab_live_run *run, const struct results *results,
                   const struct ab_live_plan *plan, size_t arms, char *error, size_t size);
 void ab_live_run_release(struct ab_live_run *run);
+
+/* What the rules of each arm did, from the same reports; after ab_live_read. */
+void ab_live_read_rules(struct ab_live_run *run, const struct results *results,
+                        const struct ab_experiment *experiment);
 
 enum ab_live_verdict {
     AB_LIVE_BETTER,
