@@ -50,7 +50,19 @@ bool ab_journal_add(const struct ab_experiment *experiment, const struct ab_run 
     return append_line(path, ab_run_json(experiment, run), 0);
 }
 
+bool ab_journal_add_line(json_t *document, const char *path)
+{
+    return append_line(path, document, 0);
+}
+
 /* ---- Resume ---- */
+
+struct reading {
+    struct ab_experiment *experiment;
+    const char *path;
+    ab_journal_reader reader;
+    void *context;
+};
 
 static bool refuse(const char *path, const char *what)
 {
@@ -89,6 +101,12 @@ static const char *difference(const json_t *wanted, const json_t *found)
     if (!json_equal(json_object_get(wanted, "metrics"), json_object_get(found, "metrics"))) {
         return "it has other metrics";
     }
+    if (!json_equal(json_object_get(wanted, "live"), json_object_get(found, "live"))) {
+        return json_object_get(wanted, "live") == NULL  ? "it was made with --live"
+               : json_object_get(found, "live") == NULL ? "it was made without --live"
+                                                        : "it has other slices or runs (--slice, "
+                                                          "--drop, --warm-up, --runs)";
+    }
     if (!json_equal(json_object_get(json_object_get(wanted, "plan"), "seed"),
                     json_object_get(json_object_get(found, "plan"), "seed"))) {
         return "it has another seed";
@@ -126,10 +144,10 @@ static bool read_head(struct ab_experiment *experiment, const char *line, const 
 }
 
 /* One run; false when the line is no run. */
-static bool read_run(struct ab_experiment *experiment, const char *line, char *error, size_t size)
+static bool read_run(const struct reading *reading, const char *line, char *error, size_t size)
 {
     json_t *document = json_loads(line, 0, NULL);
-    bool read = document != NULL && ab_run_from_json(experiment, document, error, size);
+    bool read = document != NULL && reading->reader(reading->context, document, error, size);
 
     if (document == NULL) {
         snprintf(error, size, "no JSON");
@@ -138,7 +156,7 @@ static bool read_run(struct ab_experiment *experiment, const char *line, char *e
     return read;
 }
 
-static bool read_journal(struct ab_experiment *experiment, FILE *file, const char *path, long *good)
+static bool read_journal(const struct reading *reading, FILE *file, long *good)
 {
     char *line = NULL, error[256];
     size_t size = 0, number = 0;
@@ -151,22 +169,25 @@ static bool read_journal(struct ab_experiment *experiment, FILE *file, const cha
         }
         number++;
         if (number == 1) {
-            read = read_head(experiment, line, path);
-        } else if (!read_run(experiment, line, error, sizeof error)) {
-            command_error("%s:%zu: %s", path, number, error);
+            read = read_head(reading->experiment, line, reading->path);
+        } else if (!read_run(reading, line, error, sizeof error)) {
+            command_error("%s:%zu: %s", reading->path, number, error);
             read = false;
         }
         *good = ftell(file);
     }
     free(line);
     if (read && number == 0) {
-        return refuse(path, "there is nothing in it");
+        return refuse(reading->path, "there is nothing in it");
     }
     return read;
 }
 
-bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
+bool ab_journal_resume_by(struct ab_experiment *experiment, const char *path,
+                          ab_journal_reader reader, void *context)
 {
+    const struct reading reading = {
+        .experiment = experiment, .path = path, .reader = reader, .context = context};
     FILE *file = fopen(path, "re");
     long good = 0;
     bool read;
@@ -175,11 +196,21 @@ bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
         command_error("cannot read '%s': %s", path, strerror(errno));
         return false;
     }
-    read = read_journal(experiment, file, path, &good);
+    read = read_journal(&reading, file, &good);
     fclose(file);
     if (read && truncate(path, good) != 0) {
         command_error("cannot write '%s': %s", path, strerror(errno));
         return false;
     }
     return read;
+}
+
+static bool read_into(void *context, const json_t *document, char *error, size_t size)
+{
+    return ab_run_from_json(context, document, error, size);
+}
+
+bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
+{
+    return ab_journal_resume_by(experiment, path, read_into, experiment);
 }

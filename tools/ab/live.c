@@ -122,20 +122,40 @@ void ab_live_compare(struct ab_live_comparison *comparisons, const struct ab_exp
     }
 }
 
+/* What is known about the claim as far as one candidate goes: as ab_live_status. */
+static int settled(const struct ab_live_comparison *comparison, enum ab_claim claim, double margin)
+{
+    if (comparison->verdict == AB_LIVE_NOT_ENOUGH) {
+        return 2;
+    }
+    if (claim == AB_CLAIM_NO_DIFFERENCE) {
+        /* A difference may be shown and be one that does not matter. */
+        return comparison->margin_low >= 1 / (1 + margin) && comparison->margin_high <= 1 + margin
+                   ? 0
+               : comparison->nested.high < 1 / (1 + margin) || comparison->nested.low > 1 + margin
+                   ? 1
+                   : 2;
+    }
+    return comparison->verdict == AB_LIVE_BETTER ? 0 : 1;
+}
+
 int ab_live_status(const struct ab_live_comparison *comparisons,
                    const struct ab_experiment *experiment)
 {
-    bool open = false, any = false;
+    const enum ab_claim claim = experiment->plan.claim;
+    size_t counts[3] = {0}, candidates = 0;
 
     for (size_t arm = 1; arm < experiment->arm_count; arm++) {
-        if (experiment->arms[arm].role != AB_ROLE_CANDIDATE) {
-            continue;
-        }
-        any = true;
-        open |= comparisons[arm].verdict == AB_LIVE_NOT_ENOUGH;
-        if (comparisons[arm].verdict == AB_LIVE_BETTER) {
-            return 0;
+        if (experiment->arms[arm].role == AB_ROLE_CANDIDATE) {
+            candidates++;
+            counts[settled(&comparisons[arm], claim, experiment->plan.margin)]++;
         }
     }
-    return !any ? 0 : open ? 2 : 1;
+    if (candidates == 0 || claim == AB_CLAIM_NONE) {
+        return 0;
+    }
+    if (claim == AB_CLAIM_NO_DIFFERENCE) {
+        return counts[1] > 0 ? 1 : counts[2] > 0 ? 2 : 0;
+    }
+    return counts[0] > 0 ? 0 : counts[2] > 0 ? 2 : 1;
 }

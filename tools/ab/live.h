@@ -101,11 +101,16 @@ void ab_live_compare(struct ab_live_comparison *comparisons, const struct ab_exp
                      const struct ab_live_run *runs, size_t run_count,
                      const struct ab_live_plan *plan);
 
-/* What the exit status says: 0 shown, 1 the opposite is shown, 2 neither. */
+/* What the exit status says of the experiment's claim: 0 shown, 1 the opposite is shown, 2 neither.
+ */
 int ab_live_status(const struct ab_live_comparison *comparisons,
                    const struct ab_experiment *experiment);
 
-/* live_print.c */
+/* live_json.c. What a run showed, and back; false where it is none. */
+json_t *ab_live_run_json(const struct ab_live_run *run, size_t arms);
+bool ab_live_run_from_json(struct ab_live_run *run, const json_t *document, size_t arms);
+
+/* live_print.c, live_json.c */
 void ab_live_print(const struct ab_live_comparison *comparisons,
                    const struct ab_experiment *experiment, const struct ab_live_run *runs,
                    size_t run_count, const struct ab_live_plan *plan, bool wide, FILE *stream);
