@@ -95,17 +95,17 @@ static const char *difference(const json_t *wanted, const json_t *found)
     if (!json_equal(json_object_get(wanted, "command"), json_object_get(found, "command"))) {
         return "it is about another command";
     }
-    if (!same_arms(json_object_get(wanted, "arms"), json_object_get(found, "arms"))) {
-        return "it has other arms, or a policy was changed since";
-    }
-    if (!json_equal(json_object_get(wanted, "metrics"), json_object_get(found, "metrics"))) {
-        return "it has other metrics";
-    }
     if (!json_equal(json_object_get(wanted, "live"), json_object_get(found, "live"))) {
         return json_object_get(wanted, "live") == NULL  ? "it was made with --live"
                : json_object_get(found, "live") == NULL ? "it was made without --live"
                                                         : "it has other slices or runs (--slice, "
                                                           "--drop, --warm-up, --runs)";
+    }
+    if (!same_arms(json_object_get(wanted, "arms"), json_object_get(found, "arms"))) {
+        return "it has other arms, or a policy was changed since";
+    }
+    if (!json_equal(json_object_get(wanted, "metrics"), json_object_get(found, "metrics"))) {
+        return "it has other metrics";
     }
     if (!json_equal(json_object_get(json_object_get(wanted, "plan"), "seed"),
                     json_object_get(json_object_get(found, "plan"), "seed"))) {
