@@ -263,6 +263,7 @@ class Live(support.Case):
         self.assert_usage_error(self.live("--slice", "1"), "--slice: '1' is not a number of steps")
         self.assert_usage_error(self.live("--step-kernel", "other"),
                                 "--step-kernel: given twice, 'step' and 'other'")
+        self.assert_usage_error(self.live(plan=["--step-kernel", "a[b"]), "--step-kernel: 'a[b': ")
         self.assert_usage_error(self.live("--graph-steps"), "--step-kernel and --graph-steps: give one of them")
         self.assert_usage_error(self.live("--folder", "a", "--resume", "b"),
                                 "--folder and --resume: give one of them")

@@ -92,14 +92,18 @@ static bool same_arms(const json_t *first, const json_t *second)
 
 static const char *difference(const json_t *wanted, const json_t *found)
 {
+    const json_t *live = json_object_get(wanted, "live");
+    const json_t *found_live = json_object_get(found, "live");
+
     if (!json_equal(json_object_get(wanted, "command"), json_object_get(found, "command"))) {
         return "it is about another command";
     }
-    if (!json_equal(json_object_get(wanted, "live"), json_object_get(found, "live"))) {
-        return json_object_get(wanted, "live") == NULL  ? "it was made with --live"
-               : json_object_get(found, "live") == NULL ? "it was made without --live"
-                                                        : "it has other slices or runs (--slice, "
-                                                          "--drop, --warm-up, --runs)";
+    if (live == NULL || found_live == NULL) {
+        if (live != found_live) {
+            return live == NULL ? "it was made with --live" : "it was made without --live";
+        }
+    } else if (!json_equal(live, found_live)) {
+        return "it has other slices or runs (--slice, --drop, --warm-up, --runs)";
     }
     if (!same_arms(json_object_get(wanted, "arms"), json_object_get(found, "arms"))) {
         return "it has other arms, or a policy was changed since";

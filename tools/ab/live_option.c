@@ -10,6 +10,7 @@
 #include "export.h"
 #include "memory.h"
 #include "metric.h"
+#include "policy/glob.h"
 
 static const char live_help[] =
     "Runs COMMAND with arms that alternate inside it, by step: in each block of slices every ARM\n"
@@ -250,6 +251,27 @@ static bool take_export(struct ab_live_options *options)
     return true;
 }
 
+static bool take_step_kernel(struct ab_live_options *options)
+{
+    const char **kernel = &options->plan.step_kernel, *fault = glob_error(optarg, NULL);
+
+    if (*kernel != NULL) {
+        command_usage_error(options->command,
+                            "--step-kernel: given twice, '%s' and '%s'; one pattern has to match "
+                            "every kernel that begins a step",
+                            *kernel, optarg);
+        return false;
+    }
+    if (fault != NULL) {
+        command_usage_error(options->command, "--step-kernel: '%s': %s", optarg, fault);
+        return false;
+    }
+    *kernel = optarg;
+    /* What the library's variable has room for. */
+    return (optarg[0] != '\0' && strlen(optarg) < 256) ||
+           complain(options, "--step-kernel", "a pattern of up to 255 bytes");
+}
+
 static bool take_plan(struct ab_live_options *options, int option)
 {
     struct ab_live_plan *plan = &options->plan;
@@ -257,18 +279,7 @@ static bool take_plan(struct ab_live_options *options, int option)
 
     switch (option) {
     case OPTION_STEP_KERNEL:
-        if (plan->step_kernel != NULL) {
-            command_usage_error(options->command,
-                                "--step-kernel: given twice, '%s' and '%s'; one "
-                                "pattern has to match every kernel that begins a "
-                                "step",
-                                plan->step_kernel, optarg);
-            return false;
-        }
-        plan->step_kernel = optarg;
-        /* What the library's variable has room for. */
-        return (optarg[0] != '\0' && strlen(optarg) < 256) ||
-               complain(options, "--step-kernel", "a pattern of up to 255 bytes");
+        return take_step_kernel(options);
     case OPTION_GRAPH_STEPS:
         return options->graph_steps = true;
     case OPTION_SLICE:
