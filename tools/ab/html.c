@@ -62,7 +62,7 @@ static void write_answer(const struct ab_experiment *experiment, const struct ab
                         : analysis->winner != SIZE_MAX       ? " shown"
                                                              : "";
 
-    fputs("<header>\n<h1>cudapolicy ab: ", stream);
+    fprintf(stream, "<header>\n<h1>cudapolicy ab%s: ", experiment->live != NULL ? " --live" : "");
     html_format(stream, "%s, %zu arms, %zu blocks", experiment->metrics[0].name,
                 experiment->arm_count, analysis->blocks);
     fprintf(stream, "</h1>\n<p class=\"answer%s\">", class);
