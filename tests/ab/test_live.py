@@ -125,7 +125,8 @@ class Live(support.Case):
         answer = self.live("--quiet", *[f"--export={name}" for name in names]).stdout.strip()
         found = json.loads(self.text("out.json"))
         self.assertEqual(found["answer"], answer)
-        self.assertEqual(found["experiment"]["live"], {"slice": 4, "drop": 1, "warm_up": 6, "runs": 2})
+        self.assertEqual(found["experiment"]["live"], {"step_kernel": "step", "slice": 4, "drop": 1, "warm_up": 6,
+                                                       "runs": 2})
         rows = [line.split(",") for line in self.text("out.csv").split("\r\n")[:-1]]
         self.assertEqual(len(rows), 1 + 2 * 16 * 3)
         column = {name: place for place, name in enumerate(rows[0])}
@@ -175,6 +176,45 @@ class Live(support.Case):
         result = self.live("--same-output", "/loss .*/", "--tolerance", "0,3", script=script % "-")
         self.assertIn(result.returncode, (0, 1, 2), result)
 
+    def values(self, count=207):
+        """A script whose values depend on the arm alone, by the order that the launches show."""
+        if not os.path.exists(self.path("order")):
+            self.live("--runs", "1", "--folder", "order")
+        report = os.path.join(self.folder, "order/runs/0-0-live/reports")
+        with open(os.path.join(report, os.listdir(report)[0]), encoding="utf-8") as file:
+            slices = json.load(file)["live"]["slices"]
+        arms = [0] * 6 + [arm for _, arm, _, steps, _ in slices for _ in range(steps)]
+        lines = [f"rate {(100, 200, 100)[arm] + step % 7 / 10}" for step, arm in enumerate(arms[:count])]
+        self.write("values", "\n".join(lines) + "\n")
+        self.write("values.json", json.dumps({"rates": [float(line.split()[1]) for line in lines]}))
+        return 'cat values; "$PROGRAM" launch step 207 4'
+
+    def test_a_metric_with_a_value_for_each_step_is_of_the_arm_of_the_step(self):
+        script = self.values()
+        for options in (["-m", "+rate[img/s]=rate (.*)"], ["--metric-json", "+rate[img/s]=values.json:rates"]):
+            result = self.live("--json", *options, script=script)
+            self.assertEqual(result.returncode, 0, result)
+            found = json.loads(result.stdout)
+            self.assertAlmostEqual(found["arms"][1]["ratio"], 2, delta=0.02)
+            self.assertAlmostEqual(found["arms"][2]["ratio"], 1, delta=0.02)
+            self.assertEqual((found["winner"], found["arms"][1]["verdict"]), ("p", "better"))
+            self.assertIn("the rate of none, where more is better", found["answer"])
+            self.assertEqual(found["experiment"]["metrics"][0]["name"], "rate")
+        self.assertEqual(self.left(), [])
+        self.assertEqual(self.live("-m", "rate=rate (.*)", script=script).returncode, 1)
+
+    def test_a_metric_without_a_value_for_each_step_is_refused(self):
+        result = self.live("-m", "rate=rate (.*)", script=self.values(count=206))
+        self.assertEqual(result.returncode, 125, result)
+        self.assertIn("rate: 206 values and 207 steps; only with one value for each step is it known of "
+                      "which arm it is", result.stderr)
+        result = self.live("-m", "rate=other (.*)", script=self.values())
+        self.assertEqual(result.returncode, 125, result)
+        self.assertIn("rate: ", result.stderr)
+        result = self.live("-m", "rate=rate (.*)", script='cat values; "$PROGRAM" launch step 107 4 exec '
+                           "launch step 100 4")
+        self.assertIn("rate: steps were made in 2 sequences one after the other", result.stderr)
+
     def test_resume_makes_the_runs_that_are_missing(self):
         script = ('echo $1 >>calls; test -e stop && rm stop && kill -INT $PPID && sleep 60; '
                   '"$PROGRAM" launch step 207 4')
@@ -203,8 +243,8 @@ class Live(support.Case):
 
     def test_only_the_same_comparison_is_continued(self):
         self.live("--folder", "f")
-        for options, reason in ((["--slice", "5"], "it has other slices or runs"),
-                                (["--runs", "3"], "it has other slices or runs"),
+        for options, reason in ((["--slice", "5"], "it has other steps, slices or runs"),
+                                (["--runs", "3"], "it has other steps, slices or runs"),
                                 (["--seed", "2"], "it has another seed"),
                                 (["--across-ranks", "min"], "it has other metrics"),
                                 (["--alpha", "0.1"], "it has another plan")):
@@ -272,15 +312,13 @@ class Live(support.Case):
         self.assertEqual(result.returncode, 64, result)
         self.assertIn("--same-output: the expression '(' is wrong", result.stderr)
         self.assert_usage_error(self.live("--export", "out.txt"), "a file that ends with .json, .csv")
+        self.assert_usage_error(self.live("-m", "a=b", "--metric-json", "c=d"), "--live takes one metric: 'c=d'")
+        self.assert_usage_error(self.live("-m", "a=("), "missing closing parenthesis")
         for option, reason in (("--blocks=3", "how many blocks a run has follows from its steps"),
                                ("--looks=10", "there is one look, after all runs"),
-                               ("--metric=a=b", "what a run prints is of all its arms together"),
-                               ("-ma=b", "what a run prints is of all its arms together"),
-                               ("--metric-json=a=b", "what a run writes is of all its arms together"),
                                ("--primary=a", "there is one metric"), ("--skip=3", "--warm-up"),
                                ("--allow-unattached", "there are no steps to compare")):
-            self.assert_usage_error(self.live(option), f"--live takes no {option.split('=')[0]}"
-                                    if not option.startswith("-m") else "--live takes no --metric")
+            self.assert_usage_error(self.live(option), f"--live takes no {option.split('=')[0]}")
             self.assert_usage_error(self.live(option), reason)
         self.assert_usage_error(self.live(arms=()), "no arm is given")
         self.assert_usage_error(self.live("--no-repeat", arms=("none",)), "at least two arms")

@@ -141,18 +141,12 @@ static char *not_enough(const struct ab_experiment *experiment,
                              arm, baseline);
     }
     words = in_words(experiment, comparison, less);
-    if (experiment->live != NULL) {
-        ab_append(
-            &text,
-            "not enough runs or steps to say whether %s and %s differ: seen was that %s %s %s", arm,
-            baseline, arm, less ? "is" : "takes", words);
-    } else if (ab_metric_is_time(metric)) {
-        ab_append(&text, "not enough runs to say whether %s and %s differ: seen was that %s %s %s",
-                  arm, baseline, arm, less ? "is" : "takes", words);
-    } else {
-        ab_append(&text, "not enough runs to say whether %s and %s differ: seen was that %s has %s",
-                  arm, baseline, arm, words);
-    }
+    ab_append(&text, "not enough runs%s to say whether %s and %s differ: seen was that %s %s %s",
+              experiment->live != NULL ? " or steps" : "", arm, baseline, arm,
+              !ab_metric_is_time(metric) ? "has"
+              : less                     ? "is"
+                                         : "takes",
+              words);
     free(words);
     append_blocks(&text, experiment, comparison->blocks_for_ratio, "show such a difference");
     exclude =

@@ -156,6 +156,7 @@ struct ab_plan {
 struct ab_live_design {
     uint32_t slice, drop, warm_up; /* steps */
     uint32_t runs;                 /* of the command, as planned */
+    const char *step_kernel;       /* NULL: launches of graphs are steps */
     /* What was made; not part of the plan. */
     size_t runs_made, runs_failed; /* failed ones were made again */
     size_t ranks, parts;           /* see live_ranks.h; the most of any run */

@@ -80,9 +80,9 @@ static json_t *metric_json(const struct ab_metric *metric)
 
 static json_t *live_json(const struct ab_live_design *live)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "slice", (json_int_t)live->slice, "drop",
-                     (json_int_t)live->drop, "warm_up", (json_int_t)live->warm_up, "runs",
-                     (json_int_t)live->runs);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I}", "step_kernel", text_or_null(live->step_kernel),
+                     "slice", (json_int_t)live->slice, "drop", (json_int_t)live->drop, "warm_up",
+                     (json_int_t)live->warm_up, "runs", (json_int_t)live->runs);
 }
 
 json_t *ab_experiment_json(const struct ab_experiment *experiment)

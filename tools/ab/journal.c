@@ -103,7 +103,8 @@ static const char *difference(const json_t *wanted, const json_t *found)
             return live == NULL ? "it was made with --live" : "it was made without --live";
         }
     } else if (!json_equal(live, found_live)) {
-        return "it has other slices or runs (--slice, --drop, --warm-up, --runs)";
+        return "it has other steps, slices or runs (--step-kernel, --slice, --drop, --warm-up, "
+               "--runs)";
     }
     if (!same_arms(json_object_get(wanted, "arms"), json_object_get(found, "arms"))) {
         return "it has other arms, or a policy was changed since";

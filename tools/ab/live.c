@@ -96,7 +96,9 @@ static enum ab_live_verdict verdict_of(const struct ab_live_comparison *comparis
     }
     if (comparison->p_adjusted <= plan->alpha &&
         (comparison->nested.high < 1 || comparison->nested.low > 1)) {
-        return comparison->nested.high < 1 ? AB_LIVE_BETTER : AB_LIVE_WORSE;
+        const bool more = plan->metric != NULL && plan->metric->direction == AB_MORE_IS_BETTER;
+
+        return (comparison->nested.high < 1) != more ? AB_LIVE_BETTER : AB_LIVE_WORSE;
     }
     if (comparison->margin_low >= 1 / (1 + plan->margin) &&
         comparison->margin_high <= 1 + plan->margin) {

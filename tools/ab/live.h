@@ -30,6 +30,8 @@ struct ab_live_plan {
     const char *step_kernel;       /* name glob; NULL: graph launches */
     enum ab_across across;
     double alpha, margin;
+    const struct ab_metric *metric; /* what the run prints or writes once a step; NULL: the time
+                                       from step to step */
 };
 
 /* The policy in which every arm's rules are, as text to be freed; NULL with a message in
@@ -44,7 +46,7 @@ struct ab_live_slice {
     uint32_t part;   /* of the run, see live_ranks.h */
     uint32_t number; /* in the part */
     uint32_t arm;
-    double seconds; /* a step */
+    double seconds; /* a step; or the mean of a metric's values */
 };
 
 /* Where a block is: the number decides the order of the arms in it. */
@@ -62,7 +64,7 @@ struct ab_live_run {
     size_t slice_count, slice_capacity;
     struct ab_live_slice *slices; /* ascending; complete ones only */
     size_t block_count;
-    double *blocks;                 /* blocks of all arms: seconds a step, by block, then by arm */
+    double *blocks;                 /* blocks of all arms: as in slices, by block, then by arm */
     struct ab_live_place *places;   /* by block; NULL: not known */
     struct ab_run_policy *policies; /* by arm, what its rules did; NULL: not read */
     struct ab_run_gpu gpu;          /* what the GPUs did meanwhile */
@@ -73,6 +75,12 @@ struct ab_live_run {
 bool ab_live_read(struct ab_live_run *run, const struct results *results,
                   const struct ab_live_plan *plan, size_t arms, char *error, size_t size);
 void ab_live_run_release(struct ab_live_run *run);
+
+/* Puts the values of plan->metric in place of the times: there has to be one for each step, so that
+ * each is of the arm of its step. After ab_live_read; false with the reason in error[size]. */
+struct ab_run_files;
+bool ab_live_read_values(struct ab_live_run *run, const struct ab_run_files *files,
+                         const struct ab_live_plan *plan, size_t arms, char *error, size_t size);
 
 /* What the rules of each arm did, from the same reports; after ab_live_read. */
 void ab_live_read_rules(struct ab_live_run *run, const struct results *results,

@@ -116,11 +116,16 @@ static void fill_experiment(struct live_session *session)
     session->design = (struct ab_live_design){.slice = options->plan.slice,
                                               .drop = options->plan.drop,
                                               .warm_up = options->plan.warm_up,
-                                              .runs = (uint32_t)options->runs};
+                                              .runs = (uint32_t)options->runs,
+                                              .step_kernel = options->plan.step_kernel};
     experiment->live = &session->design;
     experiment->metrics = memory_allocate(1, sizeof *experiment->metrics);
     experiment->metric_count = 1;
-    ab_metric_step(&experiment->metrics[0], options->plan.step_kernel);
+    if (options->plan.metric != NULL) {
+        experiment->metrics[0] = ab_metric_copy(options->plan.metric);
+    } else {
+        ab_metric_step(&experiment->metrics[0], options->plan.step_kernel);
+    }
     experiment->metrics[0].primary = true;
     experiment->metrics[0].across = options->plan.across;
 }
@@ -164,7 +169,9 @@ static void fill_running(struct live_session *session)
     session->running.check = options->check;
     session->running.variables = options->variables;
     session->running.variable_count = options->variable_count;
-    session->running.keep_output = options->keep_output || !session->folder_is_ours;
+    /* What is printed is looked at after the run, too. */
+    session->running.keep_output =
+        options->keep_output || !session->folder_is_ours || options->plan.metric != NULL;
     session->running.keep_reports = true;
     session->running.show_output = options->show_output;
 }

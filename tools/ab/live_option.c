@@ -36,7 +36,13 @@ static const char live_help[] =
     "      --alpha A            chance of a false claim, over the arms (default: 0.05)\n"
     "      --seed N             of the order (default: drawn, printed)\n"
     "      --no-repeat          the baseline has one slice a block\n"
-    "      --across-ranks HOW   max (default), mean, median, min or sum of the ranks' times\n\n"
+    "  -m, --metric NAME=REGEX  compare numbers in what COMMAND prints, one for each step, in "
+    "place\n"
+    "                           of the time from step to step; +NAME, NAME[UNIT] as without "
+    "--live\n"
+    "      --metric-json NAME=[FILE:]PATH\n"
+    "                           the same, a list of them in a JSON document\n"
+    "      --across-ranks HOW   max (default), mean, median, min or sum of the ranks' values\n\n"
     "Runs\n"
     "      --env NAME=VALUE     a variable for COMMAND\n"
     "      --prepare COMMAND    a shell command before each run\n"
@@ -84,6 +90,7 @@ enum {
     OPTION_MARGIN,
     OPTION_ALPHA,
     OPTION_CLAIM, /* the last one about the plan */
+    OPTION_METRIC_JSON,
     OPTION_RUNS,
     OPTION_NO_REPEAT,
     OPTION_ENV,
@@ -110,10 +117,7 @@ static const struct {
 } refusals[] = {
     {"--blocks", "how many blocks a run has follows from its steps; --runs says how many runs"},
     {"--looks", "there is one look, after all runs: --runs says how many"},
-    {"--metric", "what a run prints is of all its arms together; compared is the time of a step"},
-    {"--metric-json",
-     "what a run writes is of all its arms together; compared is the time of a step"},
-    {"--primary", "there is one metric, the time of a step"},
+    {"--primary", "there is one metric"},
     {"--skip", "the steps that are warm-up are those of --warm-up, and of --drop in each slice"},
     {"--allow-unattached", "where the library is not reached there are no steps to compare"},
 };
@@ -130,6 +134,8 @@ static const struct option long_options[] = {
     {"margin", required_argument, NULL, OPTION_MARGIN},
     {"alpha", required_argument, NULL, OPTION_ALPHA},
     {"claim", required_argument, NULL, OPTION_CLAIM},
+    {"metric", required_argument, NULL, 'm'},
+    {"metric-json", required_argument, NULL, OPTION_METRIC_JSON},
     {"runs", required_argument, NULL, OPTION_RUNS},
     {"no-repeat", no_argument, NULL, OPTION_NO_REPEAT},
     {"env", required_argument, NULL, OPTION_ENV},
@@ -153,11 +159,9 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {"blocks", required_argument, NULL, OPTION_REFUSED},
     {"looks", required_argument, NULL, OPTION_REFUSED + 1},
-    {"metric", required_argument, NULL, OPTION_REFUSED + 2},
-    {"metric-json", required_argument, NULL, OPTION_REFUSED + 3},
-    {"primary", required_argument, NULL, OPTION_REFUSED + 4},
-    {"skip", required_argument, NULL, OPTION_REFUSED + 5},
-    {"allow-unattached", no_argument, NULL, OPTION_REFUSED + 6},
+    {"primary", required_argument, NULL, OPTION_REFUSED + 2},
+    {"skip", required_argument, NULL, OPTION_REFUSED + 3},
+    {"allow-unattached", no_argument, NULL, OPTION_REFUSED + 4},
     {0},
 };
 
@@ -311,6 +315,26 @@ static bool take_plan(struct ab_live_options *options, int option)
     }
 }
 
+static bool take_metric(struct ab_live_options *options,
+                        bool (*read)(struct ab_metric *metric, const char *text, char *error,
+                                     size_t size))
+{
+    char error[512] = "";
+
+    if (options->metric_given) {
+        command_usage_error(options->command, "--live takes one metric: '%s' is another one",
+                            optarg);
+        return false;
+    }
+    if (!read(&options->metric, optarg, error, sizeof error)) {
+        command_usage_error(options->command, "%s", error);
+        return false;
+    }
+    options->metric_given = true;
+    options->plan.metric = &options->metric;
+    return true;
+}
+
 static bool take_run_option(struct ab_live_options *options, int option)
 {
     switch (option) {
@@ -377,7 +401,9 @@ static bool take_option(struct ab_live_options *options, int option)
     case 'q':
         return options->quiet = true;
     case 'm':
-        return refuse(options, 2);
+        return take_metric(options, ab_metric_pattern);
+    case OPTION_METRIC_JSON:
+        return take_metric(options, ab_metric_json);
     case '?':
         return false;
     default:
@@ -474,5 +500,8 @@ void ab_live_options_release(struct ab_live_options *options)
 {
     free(options->variables);
     free(options->exports);
+    if (options->metric_given) {
+        ab_metric_release(&options->metric);
+    }
     *options = (struct ab_live_options){0};
 }

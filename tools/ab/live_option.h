@@ -22,6 +22,8 @@ struct ab_live_options {
     size_t export_count, export_capacity;
     const char **exports; /* words of argv; the array is owned */
     bool graph_steps;     /* was given */
+    bool metric_given;
+    struct ab_metric metric; /* owned; plan.metric where it was given */
     size_t variable_count, variable_capacity;
     char **variables; /* NAME=VALUE words of argv; the array is owned */
     char *const *arms;

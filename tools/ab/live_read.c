@@ -13,6 +13,7 @@
 #include "decide/live.h"
 #include "live_ranks.h"
 #include "memory.h"
+#include "metric_parts.h"
 #include "policy/policy.h"
 #include "results.h"
 #include "summary.h"
@@ -235,6 +236,87 @@ static void make_blocks(struct ab_live_run *run, size_t arms)
         }
         first = end;
     }
+}
+
+/* ---- Values of a metric, one a step ---- */
+
+static void sum_values(struct ranks *ranks, const struct ab_values *values,
+                       const struct ab_live_plan *plan)
+{
+    for (size_t number = 0; number < ranks->slices; number++) {
+        const size_t first = plan->warm_up + number * plan->slice;
+
+        for (size_t rank = 0; rank < ranks->count; rank++) {
+            const double *step = &values->ranks[rank].values[first];
+            double sum = 0;
+
+            for (size_t i = plan->drop; i < plan->slice; i++) {
+                sum += step[i];
+            }
+            ranks->seconds[number * ranks->count + rank] = sum;
+        }
+    }
+}
+
+/* One value a step of every rank that has values. */
+static bool values_fit(const struct ab_live_run *run, const struct ab_values *values,
+                       const struct ab_metric *metric, char *error, size_t size)
+{
+    if (run->parts > 1) {
+        snprintf(error, size,
+                 "%s: steps were made in %zu sequences one after the other, of which its values "
+                 "cannot be told apart",
+                 metric->name, run->parts);
+        return false;
+    }
+    for (size_t rank = 0; rank < values->rank_count; rank++) {
+        if (values->ranks[rank].count != (size_t)run->steps || run->steps != run->steps_most) {
+            snprintf(error, size,
+                     "%s: %zu values%s and %lld steps; only with one value for each step is it "
+                     "known of which arm it is (without --metric the time of a step is compared)",
+                     metric->name, values->ranks[rank].count,
+                     values->rank_count > 1 ? " of a rank" : "", (long long)run->steps_most);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ab_live_read_values(struct ab_live_run *run, const struct ab_run_files *files,
+                         const struct ab_live_plan *plan, size_t arms, char *error, size_t size)
+{
+    const bool json = plan->metric->source == AB_METRIC_JSON;
+    struct ab_values values = {0};
+    char reason[400] = "no value";
+    bool read = json ? ab_json_values(plan->metric, files, &values, reason, sizeof reason)
+                     : ab_pattern_values(plan->metric, files, &values, reason, sizeof reason);
+
+    if (!read || values.count == 0) {
+        snprintf(error, size, "%s: %s", plan->metric->name, reason);
+        read = false;
+    } else {
+        read = values_fit(run, &values, plan->metric, error, size);
+    }
+    if (read) {
+        struct ranks ranks = {.count = values.rank_count,
+                              .slices = ((size_t)run->steps - plan->warm_up) / plan->slice};
+
+        ranks.seconds = memory_allocate(ranks.slices * ranks.count + 1, sizeof(double));
+        sum_values(&ranks, &values, plan);
+        free(run->blocks);
+        free(run->places);
+        run->slice_count = run->block_count = 0;
+        make_slices(run, &ranks, 0, plan, arms);
+        make_blocks(run, arms);
+        free(ranks.seconds);
+        read = run->block_count > 0;
+        if (!read) {
+            snprintf(error, size, "%s: no block has values above 0 alone, which ratios need",
+                     plan->metric->name);
+        }
+    }
+    ab_values_release(&values);
+    return read;
 }
 
 /* ---- Rules of the arms ---- */

@@ -10,6 +10,7 @@
 
 #include "execute.h"
 #include "memory.h"
+#include "metric.h"
 #include "progress.h"
 #include "results.h"
 #include "schedule.h"
@@ -229,6 +230,26 @@ static enum live_end say_failure(struct live_session *session, const struct ab_r
     return broken ? LIVE_BROKEN : LIVE_FAILED;
 }
 
+/* The values of the metric that was asked for. */
+static bool read_values(const struct live_session *session, const struct ab_run *run,
+                        const char *folder, struct ab_live_run *live, char *error, size_t size)
+{
+    char *output = memory_format("%s/stdout", folder), *errors = memory_format("%s/stderr", folder);
+    const struct ab_run_files files = {.seconds = run->seconds,
+                                       .output = output,
+                                       .errors = errors,
+                                       .folder = ".",
+                                       .arm = session->trial.arms[run->arm].name,
+                                       .block = run->block,
+                                       .position = run->position};
+    const bool read = ab_live_read_values(live, &files, &session->options.plan,
+                                          session->experiment.arm_count, error, size);
+
+    free(errors);
+    free(output);
+    return read;
+}
+
 static bool read_reports(struct live_session *session, const struct ab_run *run,
                          struct ab_live_run *live)
 {
@@ -240,6 +261,11 @@ static bool read_reports(struct live_session *session, const struct ab_run *run,
                 ab_live_read(live, &results, &session->options.plan, session->experiment.arm_count,
                              error, sizeof error);
 
+    if (read && session->options.plan.metric != NULL &&
+        !read_values(session, run, folder, live, error, sizeof error)) {
+        ab_live_run_release(live);
+        read = false;
+    }
     if (read) {
         ab_live_read_rules(live, &results, &session->experiment);
         say_ranks(session, live);
@@ -251,8 +277,8 @@ static bool read_reports(struct live_session *session, const struct ab_run *run,
         say_unmatched(session, &results);
     }
     if (!read) {
-        command_error("%s; the reports are in %s",
-                      error[0] != '\0' ? error : "the reports of the run cannot be read", reports);
+        command_error("%s; what the run left is in %s",
+                      error[0] != '\0' ? error : "the reports of the run cannot be read", folder);
     }
     results_release(&results);
     free(reports);

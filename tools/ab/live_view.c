@@ -72,7 +72,9 @@ static void add_block(struct ab_live_view *view, const struct ab_live_run *run, 
                                       .count = (int64_t)count * (plan->slice - plan->drop),
                                       .warm_up = (int64_t)count * plan->drop,
                                       .autocorrelation = NAN};
-            slice->seconds = slice->values[0].value * (double)slice->values[0].count;
+            if (plan->metric == NULL) {
+                slice->seconds = slice->values[0].value * (double)slice->values[0].count;
+            }
         }
     }
 }
@@ -107,6 +109,7 @@ static void fill_design(struct ab_live_view *view, const struct ab_experiment *e
                                                                  .drop = plan->drop,
                                                                  .warm_up = plan->warm_up,
                                                                  .runs = (uint32_t)run_count};
+    design->step_kernel = plan->step_kernel;
     design->runs_made = run_count;
     design->ranks = design->parts = design->left_out = design->blocks = 0;
     for (size_t i = 0; i < run_count; i++) {
@@ -244,13 +247,14 @@ static void warn_where_flags_matter(struct ab_live_view *view,
 static size_t winner_of(const struct ab_live_comparison *comparisons,
                         const struct ab_experiment *experiment)
 {
+    const bool more = experiment->metrics[0].direction == AB_MORE_IS_BETTER;
     size_t winner = SIZE_MAX;
 
     for (size_t arm = 1; arm < experiment->arm_count; arm++) {
         if (experiment->arms[arm].role == AB_ROLE_CANDIDATE &&
             comparisons[arm].verdict == AB_LIVE_BETTER &&
             (winner == SIZE_MAX ||
-             comparisons[arm].nested.ratio < comparisons[winner].nested.ratio)) {
+             (comparisons[arm].nested.mean < comparisons[winner].nested.mean) != more)) {
             winner = arm;
         }
     }
@@ -292,7 +296,11 @@ void ab_live_view_make(struct ab_live_view *view, const struct ab_live_compariso
 {
     *view = (struct ab_live_view){.experiment = *experiment};
     fill_design(view, experiment, comparisons, runs, run_count, plan, most);
-    ab_metric_step(&view->metric, plan->step_kernel);
+    if (plan->metric != NULL) {
+        view->metric = ab_metric_copy(plan->metric);
+    } else {
+        ab_metric_step(&view->metric, plan->step_kernel);
+    }
     view->metric.primary = true;
     view->metric.across = plan->across;
     view->experiment.live = &view->design;

@@ -202,9 +202,12 @@ static char *live_method(const struct ab_experiment *experiment)
     ab_append(&text,
               "The %zu arms alternated inside each run, by slices of %" PRIu32
               " steps, of which the first %" PRIu32
-              " do not count, in an order drawn from the seed. What is compared is the time of a "
-              "step, slice by slice with that of %s in the same block. ",
-              experiment->arm_count, live->slice, live->drop, baseline_name(experiment));
+              " do not count, in an order drawn from the seed. What is compared is %s, slice by "
+              "slice with that of %s in the same block. ",
+              experiment->arm_count, live->slice, live->drop,
+              experiment->metrics[0].source == AB_METRIC_STEP ? "the time of a step"
+                                                              : experiment->metrics[0].name,
+              baseline_name(experiment));
     if (live->these_processes_only) {
         ab_append(&text,
                   "The %s intervals are about the processes of %s: what differs from process to "
@@ -443,10 +446,8 @@ static void add_live_facts(struct ab_facts *facts, const struct ab_experiment *e
              memory_format("slices of %" PRIu32 ", the first %" PRIu32 " dropped, after %" PRIu32
                            " to warm up; %s%s",
                            live->slice, live->drop, live->warm_up,
-                           experiment->metrics[0].definition[0] != '\0' ? "kernel "
-                                                                        : "launches "
-                                                                          "of graphs",
-                           experiment->metrics[0].definition));
+                           live->step_kernel != NULL ? "kernel " : "launches of graphs",
+                           live->step_kernel != NULL ? live->step_kernel : ""));
     add_fact(facts, "Runs", describe_live_runs(experiment));
 }
 
