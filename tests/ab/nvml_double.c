@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See nvml_double.h. Compiled twice: with NVML_DOUBLE_OLD as a library of about 2015, which lists
- * processes by its first version only and knows neither MIG nor the reasons for clocks. */
+ * processes by its first version only and knows neither MIG nor the reasons for clocks; a third
+ * time with NVML_DOUBLE_BUSY, for commands that no test can tell about GPUs: one GPU, held back by
+ * its power limit, on which the first process of the machine works too. */
 
 #include "nvml_double.h"
 
@@ -25,6 +27,23 @@ enum {
     INVALID_ARGUMENT = 2,
     NOT_FOUND = 6,
 };
+
+#ifdef NVML_DOUBLE_BUSY
+static __attribute__((constructor)) void be_busy(void)
+{
+    nvml_double.gpu_count = 1;
+    nvml_double.gpus[0] = (struct nvml_double_gpu){.name = "Busy",
+                                                   .uuid = "GPU-busy",
+                                                   .clock = 1200,
+                                                   .clock_most = 1980,
+                                                   .temperature = 60,
+                                                   .power = 700000,
+                                                   .power_limit = 700000,
+                                                   .reasons = NVML_LIBRARY_SW_POWER_CAP,
+                                                   .pid_count = 1,
+                                                   .pids = {1}};
+}
+#endif
 
 /* A device handle is the address of its GPU, that of a part the address one byte further. */
 static struct nvml_double_gpu *gpu_of(const void *device)
