@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See nvml_double.h. Compiled twice: with NVML_DOUBLE_OLD as a library of about 2015, which lists
- * processes by its first version only and knows neither MIG nor the reasons for clocks; a third
- * time with NVML_DOUBLE_BUSY, for commands that no test can tell about GPUs: one GPU, held back by
- * its power limit, on which the first process of the machine works too. */
+/* See nvml_double.h. Compiled also with NVML_DOUBLE_OLD as a library of about 2015, which lists
+ * processes by its first version only and knows neither MIG nor the reasons for clocks; and with
+ * NVML_DOUBLE_HOT, which has a GPU that is slowed down by its temperature, for tests that cannot
+ * tell it so. */
 
 #include "nvml_double.h"
 
@@ -21,29 +21,24 @@
     EXPORT int name(__VA_ARGS__)
 
 extern struct nvml_double nvml_double;
+#ifdef NVML_DOUBLE_HOT
+EXPORT struct nvml_double nvml_double = {.gpu_count = 1,
+                                         .gpus = {{.name = "NVIDIA Double",
+                                                   .uuid = "GPU-0",
+                                                   .clock = 1000,
+                                                   .clock_most = 2000,
+                                                   .temperature = 90,
+                                                   .power = 100000,
+                                                   .power_limit = 200000,
+                                                   .reasons = 0x40}}};
+#else
 EXPORT struct nvml_double nvml_double;
+#endif
 
 enum {
     INVALID_ARGUMENT = 2,
     NOT_FOUND = 6,
 };
-
-#ifdef NVML_DOUBLE_BUSY
-static __attribute__((constructor)) void be_busy(void)
-{
-    nvml_double.gpu_count = 1;
-    nvml_double.gpus[0] = (struct nvml_double_gpu){.name = "Busy",
-                                                   .uuid = "GPU-busy",
-                                                   .clock = 1200,
-                                                   .clock_most = 1980,
-                                                   .temperature = 60,
-                                                   .power = 700000,
-                                                   .power_limit = 700000,
-                                                   .reasons = NVML_LIBRARY_SW_POWER_CAP,
-                                                   .pid_count = 1,
-                                                   .pids = {1}};
-}
-#endif
 
 /* A device handle is the address of its GPU, that of a part the address one byte further. */
 static struct nvml_double_gpu *gpu_of(const void *device)

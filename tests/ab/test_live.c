@@ -135,6 +135,22 @@ static void what_needs_process_arms_is_refused_with_its_place(void **state)
     }
 }
 
+static void rules_are_told_by_their_arms(void **state)
+{
+    const struct ab_arm plain = {.name = (char *)(uintptr_t) "fast"};
+    const struct ab_arm odd = {.name = (char *)(uintptr_t) "a b"};
+
+    (void)state;
+    assert_true(ab_live_rule_is_of("fast/x", &plain, 1));
+    assert_true(ab_live_rule_is_of("fast/x/y", &plain, 1));
+    assert_false(ab_live_rule_is_of("faster/x", &plain, 1));
+    assert_false(ab_live_rule_is_of("fas", &plain, 1));
+    assert_false(ab_live_rule_is_of("fast", &plain, 1));
+    assert_true(ab_live_rule_is_of("a-b-2/x", &odd, 2));
+    assert_false(ab_live_rule_is_of("a-b-3/x", &odd, 2));
+    assert_false(ab_live_rule_is_of("a-b/x", &odd, 2));
+}
+
 static void more_arms_than_alternate_are_refused(void **state)
 {
     const char *const none[17] = {NULL};
@@ -621,6 +637,7 @@ int main(void)
         cmocka_unit_test(rules_of_all_arms_are_in_one_policy),
         cmocka_unit_test(an_arm_that_only_observes_has_no_rule),
         cmocka_unit_test(what_needs_process_arms_is_refused_with_its_place),
+        cmocka_unit_test(rules_are_told_by_their_arms),
         cmocka_unit_test(more_arms_than_alternate_are_refused),
         cmocka_unit_test(the_variable_is_read_as_it_was_meant),
         cmocka_unit_test(ranks_are_combined_slice_by_slice),

@@ -152,20 +152,19 @@ class Live(support.Case):
                          ["prepare 0-0", "check", "cleanup live", "prepare 1-0", "check", "cleanup live"])
         self.assertEqual(self.left(), [])
 
-    def test_gpus_that_are_held_back_or_shared_are_said(self):
-        os.symlink(os.environ["CUDAPOLICY_TEST_NVML_DOUBLE_BUSY"], self.path("libnvidia-ml.so.1"))
+    def test_a_gpu_that_is_held_back_is_said(self):
+        os.symlink(os.environ["CUDAPOLICY_TEST_NVML"], self.path("libnvidia-ml.so.1"))
         result = self.live("--export", "out.csv", "--export", "out.json", env={
             "LD_LIBRARY_PATH": f"{DOUBLES}:{self.folder}"})
         self.assertIn(result.returncode, (0, 1, 2), result)
-        self.assertIn("Busy", result.stderr)
-        self.assertIn("none: in 32 of 32 slices the GPU was not as it should be: throttled by a power limit in "
-                      "32, used by other processes in 32\n", result.stdout)
+        self.assertIn("NVIDIA Double", result.stderr)
+        self.assertIn("none: in 32 of 32 slices the GPU was not as it should be: throttled by temperature in 32\n",
+                      result.stdout)
         self.assertIn("GPUs     ", result.stdout)
         self.assertNotIn("no NVML", result.stdout)
         rows = [line.split(",") for line in self.text("out.csv").split("\r\n")[:-1]]
-        for name in ("throttled_power", "other_processes"):
-            self.assertEqual({row[rows[0].index(name)] for row in rows[1:]}, {"1"})
-        self.assertEqual([run["gpu"]["flags"] for run in json.loads(self.text("out.json"))["runs"]], [2 + 8] * 2)
+        self.assertEqual({row[rows[0].index("throttled_thermal")] for row in rows[1:]}, {"1"})
+        self.assertEqual([run["gpu"]["flags"] for run in json.loads(self.text("out.json"))["runs"]], [1, 1])
 
     def test_a_check_that_fails_says_that_no_arm_can_be_told(self):
         result = self.live("--check", "echo wrong; exit 1", "--folder", "f", "--export", "out.csv")

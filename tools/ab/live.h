@@ -38,6 +38,9 @@ struct ab_live_plan {
  * error[size] that has file and line where something in it cannot change while a program runs. */
 char *ab_live_policy(const struct ab_experiment *experiment, char *error, size_t size);
 
+/* Whether a rule of that policy, by its name, is of the arm with this number. */
+bool ab_live_rule_is_of(const char *rule, const struct ab_arm *arm, size_t number);
+
 /* The value of CUDAPOLICY_LIVE; to be freed. */
 char *ab_live_variable(const struct ab_live_plan *plan, size_t arms);
 

@@ -338,7 +338,6 @@ static void read_rules(struct ab_live_run *run, const struct results *results,
     run->policies = memory_allocate(arm_count, sizeof *run->policies);
     for (size_t arm = 0; arm < arm_count; arm++) {
         struct ab_run_policy *policy = &run->policies[arm];
-        const size_t length = strlen(arms[arm].name);
 
         policy->known = true;
         policy->processes = (int64_t)results->number_count;
@@ -346,7 +345,7 @@ static void read_rules(struct ab_live_run *run, const struct results *results,
             const struct results_rule *rule = &results->rules[i];
 
             if (strcmp(rule->section, "kernel") != 0 ||
-                strncmp(rule->name, arms[arm].name, length) != 0 || rule->name[length] != '/') {
+                !ab_live_rule_is_of(rule->name, &arms[arm], arm)) {
                 continue;
             }
             policy->rules++;
