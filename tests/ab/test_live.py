@@ -174,7 +174,7 @@ class Live(support.Case):
                       result.stderr)
         self.assertFalse(os.path.exists(self.path("out.csv")))
         # Nor is it forgotten.
-        result = self.live("--check", "true", "--resume", "f")
+        result = self.live("--check", "echo wrong; exit 1", "--resume", "f")
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("a run that was made before is broken", result.stderr)
 
