@@ -91,53 +91,88 @@ static bool read_step(const char *value, struct decide_live_options *options)
     return true;
 }
 
-static bool read_word(const char *word, size_t length, struct decide_live_options *options)
+/* The numbers, in the order of keys. */
+enum { KEY_ARMS, KEY_SEED, KEY_SLICE, KEY_DROP, KEY_WARMUP, KEY_COUNT };
+
+static const struct {
+    const char *name;
+    uint64_t least, most;
+    const char *wanted;
+} keys[KEY_COUNT] = {
+    [KEY_ARMS] = {"arms", 2, POLICY_ARM_LIMIT, "from 2 to 16 arms can alternate"},
+    [KEY_SEED] = {"seed", 0, UINT64_MAX, "a whole number below 2^64"},
+    [KEY_SLICE] = {"slice", 2, INT32_MAX, "from 2 to 2147483647 steps"},
+    [KEY_DROP] = {"drop", 0, INT32_MAX, "from 0 to 2147483647 steps"},
+    [KEY_WARMUP] = {"warmup", 0, INT32_MAX, "from 0 to 2147483647 steps"},
+};
+
+_Static_assert((int)POLICY_ARM_LIMIT == 16, "as the message says");
+
+static void take(struct decide_live_options *options, unsigned key, uint64_t number)
 {
-    static const struct {
-        const char *key;
-        uint64_t most;
-    } keys[] = {{"arms=", POLICY_ARM_LIMIT},
-                {"seed=", UINT64_MAX},
-                {"slice=", INT32_MAX},
-                {"drop=", INT32_MAX},
-                {"warmup=", INT32_MAX}};
-    for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const size_t key_length = strlen(keys[i].key);
+    switch (key) {
+    case KEY_ARMS:
+        options->arms = (unsigned)number;
+        break;
+    case KEY_SEED:
+        options->seed = number;
+        break;
+    case KEY_SLICE:
+        options->slice = (uint32_t)number;
+        break;
+    case KEY_DROP:
+        options->drop = (uint32_t)number;
+        break;
+    default:
+        options->warmup = (uint32_t)number;
+        break;
+    }
+}
+
+/* A word, key=number. Each once: of two numbers only one can have been meant. */
+static bool read_word(const char *word, size_t length, struct decide_live_options *options,
+                      bool *seen, char *error, size_t size)
+{
+    const int shown = (int)(length < 100 ? length : 100);
+    for (unsigned key = 0; key < KEY_COUNT; key++) {
+        const size_t name_length = strlen(keys[key].name);
         uint64_t number;
-        if (length < key_length || strncmp(word, keys[i].key, key_length) != 0)
+        if (length <= name_length || strncmp(word, keys[key].name, name_length) != 0 ||
+            word[name_length] != '=')
             continue;
-        if (!read_number(word + key_length, length - key_length, keys[i].most, &number))
+        if (seen[key]) {
+            snprintf(error, size, "\"%.*s\": %s is there twice", shown, word, keys[key].name);
             return false;
-        switch (i) {
-        case 0:
-            options->arms = (unsigned)number;
-            break;
-        case 1:
-            options->seed = number;
-            break;
-        case 2:
-            options->slice = (uint32_t)number;
-            break;
-        case 3:
-            options->drop = (uint32_t)number;
-            break;
-        default:
-            options->warmup = (uint32_t)number;
-            break;
         }
+        if (!read_number(word + name_length + 1, length - name_length - 1, keys[key].most,
+                         &number) ||
+            number < keys[key].least) {
+            snprintf(error, size, "\"%.*s\": %s", shown, word, keys[key].wanted);
+            return false;
+        }
+        seen[key] = true;
+        take(options, key, number);
         return true;
     }
+    snprintf(error, size,
+             "\"%.*s\" is none of arms=, seed=, slice=, drop=, warmup= and, as the last, step=",
+             shown, word);
     return false;
 }
 
-static bool check(const struct decide_live_options *options, bool step, char *error, size_t size)
+static bool check(const struct decide_live_options *options, const bool *seen, bool step,
+                  char *error, size_t size)
 {
-    if (options->arms < 2)
-        snprintf(error, size, "arms: it takes at least 2");
-    else if (options->slice < 2)
-        snprintf(error, size, "slice: it takes at least 2 steps");
-    else if (options->drop >= options->slice)
-        snprintf(error, size, "drop: all steps of a slice are dropped");
+    for (unsigned key = KEY_ARMS; key <= KEY_SLICE; key++) {
+        if (!seen[key]) {
+            snprintf(error, size, "%s is missing: %s=N, %s", keys[key].name, keys[key].name,
+                     keys[key].wanted);
+            return false;
+        }
+    }
+    if (options->drop >= options->slice)
+        snprintf(error, size, "drop=%u leaves nothing of a slice of %u steps", options->drop,
+                 options->slice);
     else if (!step)
         snprintf(error, size, "step is missing: step=graph or step=kernel:GLOB");
     else
@@ -148,24 +183,25 @@ static bool check(const struct decide_live_options *options, bool step, char *er
 bool decide_live_parse(const char *text, struct decide_live_options *options, char *error,
                        size_t size)
 {
-    bool step = false;
+    bool step = false, seen[KEY_COUNT] = {false};
     *options = (struct decide_live_options){0};
     while (!step && *(text += strspn(text, " ")) != '\0') {
         const size_t length = strcspn(text, " ");
         if (strncmp(text, "step=", 5) == 0) {
             step = read_step(text + 5, options);
             if (!step) {
-                snprintf(error, size, "\"%.100s\": step=graph or step=kernel:GLOB", text);
+                snprintf(error, size,
+                         "\"%.100s\": step=graph or step=kernel:GLOB, of up to 255 bytes, as the "
+                         "last",
+                         text);
                 return false;
             }
-        } else if (!read_word(text, length, options)) {
-            snprintf(error, size, "\"%.*s\" is not understood", (int)(length < 100 ? length : 100),
-                     text);
+        } else if (!read_word(text, length, options, seen, error, size)) {
             return false;
         }
         text += length;
     }
-    return check(options, step, error, size);
+    return check(options, seen, step, error, size);
 }
 
 /* ---- Steps -------------------------------------------------------------------------------------

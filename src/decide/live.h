@@ -40,7 +40,7 @@ struct decide_live_options {
 
 /*
  * Reads the text of CUDAPOLICY_LIVE: words apart by blanks, arms=N seed=N slice=N [drop=N]
- * [warmup=N] and step=graph or step=kernel:GLOB, which comes last and takes the rest of the text.
+ * [warmup=N], each once, and step=graph or step=kernel:GLOB, which comes last and takes the rest of the text.
  * False with a message in error[size]. Not for the launch path.
  */
 bool decide_live_parse(const char *text, struct decide_live_options *options, char *error,

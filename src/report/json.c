@@ -173,6 +173,25 @@ static json_t *arm_steps_json(const struct report_view *view, uint64_t *warm_up)
     return array;
 }
 
+/* When the first and the last step that were entered began; null without any. */
+static json_t *span_json(const struct report_view *view)
+{
+    int64_t first = 0, last = 0;
+    for (size_t i = 0; i < view->step_count; i++) {
+        const int64_t time = view->steps[i].time;
+        if (time == 0)
+            continue;
+        if (first == 0 || time < first)
+            first = time;
+        if (time > last)
+            last = time;
+    }
+    if (last == 0)
+        return json_null();
+    const int64_t clock = view->header.live.clock;
+    return json_pack("[I, I]", (json_int_t)(first + clock), (json_int_t)(last + clock));
+}
+
 static json_t *live_json(const struct report_view *view)
 {
     const struct report_live *live = &view->header.live;
@@ -183,13 +202,15 @@ static json_t *live_json(const struct report_view *view)
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)live->seed);
     json_t *made = json_pack(
-        "{s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "arms", (json_int_t)live->arms,
-        "seed", seed, "slice", (json_int_t)live->slice, "drop", (json_int_t)live->drop, "warm_up",
-        (json_int_t)live->warm_up, "steps", report_json_count(view->header.steps), "not_entered",
+        "{s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "arms",
+        (json_int_t)live->arms, "seed", seed, "slice", (json_int_t)live->slice, "drop",
+        (json_int_t)live->drop, "warm_up", (json_int_t)live->warm_up, "steps",
+        report_json_count(view->header.steps), "not_entered",
         report_json_count(view->header.steps - view->step_count), "warm_up_steps",
         report_json_count(warm_up), "arm_steps", arm_steps, "slices", slices_json(slices, count),
         "slices_left_out",
-        (json_int_t)(count > REPORT_JSON_SLICE_LIMIT ? count - REPORT_JSON_SLICE_LIMIT : 0));
+        (json_int_t)(count > REPORT_JSON_SLICE_LIMIT ? count - REPORT_JSON_SLICE_LIMIT : 0), "span",
+        span_json(view));
     free(slices);
     return made;
 }

@@ -199,6 +199,7 @@ struct report_live {
     uint32_t arms;        /* 0: no live comparison */
     uint32_t slice, drop; /* steps of a slice, and those at its beginning that do not count */
     uint32_t warm_up;     /* steps before the first slice */
+    int64_t clock;        /* nanoseconds: CLOCK_REALTIME less CLOCK_MONOTONIC; of report_live */
 };
 
 /* Notes it for the report and begins with no step, in arm 0. Locks; makes no file. No other thread

@@ -19,10 +19,10 @@ static uint64_t rows_reserved; /* atomic */
 static bool rows_ended;        /* atomic: no more can be had */
 static uint64_t latest_order;  /* of report_arm_set, under the lock */
 
-static int64_t now(void)
+static int64_t now(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
@@ -41,6 +41,8 @@ void report_live(const struct report_live *live)
     report_lock();
     if (report_tables_make()) {
         report_image_header()->live = *live;
+        /* Steps of several hosts can be told to be side by side or one after the other. */
+        report_image_header()->live.clock = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
         report_image_header()->steps = 0;
     }
     latest_order = 0;
@@ -68,7 +70,7 @@ static __attribute__((noinline)) bool reserve_rows(uint64_t number)
 
 void report_step(uint64_t number, uint32_t slice, uint8_t arm)
 {
-    const int64_t time = now();
+    const int64_t time = now(CLOCK_MONOTONIC);
     /* The image is where it stays once this thread has a shard. */
     if (report_shard == NULL)
         report_thread_shard();

@@ -692,6 +692,8 @@ class BeforeAnythingRuns(Experiment):
                               (["--export", "x.pdf"], "--export: 'x.pdf' is not a file that ends"),
                               (["--timeout", "-1"], "--timeout: '-1' is not"),
                               (["--graph-steps", "--step-kernel", "k"], "give one of them"),
+                              (["--step-kernel", "k", "--step-kernel", "l"],
+                               "--step-kernel: given twice, 'k' and 'l'"),
                               (["--folder", "f", "--resume", "f"], "give one of them")):
             result = self.ab(*options)
             self.assert_usage_error(result, text)

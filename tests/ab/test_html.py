@@ -67,9 +67,10 @@ class Page(support.Case):
     def tearDownClass(cls):
         cls.window.close()
 
-    def make(self, arms=8, blocks=20):
+    def make(self, arms=8, blocks=20, live=False):
         path = self.path("page.html")
-        subprocess.run([MAKE_PAGE, path, str(arms), str(blocks)], check=True, timeout=support.TIME_LIMIT)
+        subprocess.run([MAKE_PAGE, path, str(arms), str(blocks), *(["live"] if live else [])], check=True,
+                       timeout=support.TIME_LIMIT)
         return path
 
     def count(self, selector):
@@ -89,6 +90,24 @@ class Page(support.Case):
                 self.window.open(path, width=width)
                 self.assertEqual(self.window.evaluate(OVERFLOWING), [], f"at {width} pixels")
                 self.assertEqual(self.window.evaluate("document.documentElement.scrollWidth"), width)
+
+    def test_slices_of_a_live_comparison_have_the_same_page(self):
+        # Of 4,000 blocks up to three are one mark, so that 4 x 5 x 267 are left.
+        for blocks, marks in ((20, 4 * 5 * 20), (800, 4 * 5 * 267)):
+            path = self.make(arms=4, blocks=blocks, live=True)
+            for width, scheme in ((1280, "light"), (400, "dark")):
+                self.window.open(path, width=width, scheme=scheme)
+                self.assertEqual(self.window.requests(), ["file://" + path])
+                self.assertEqual(self.window.complaints(), [])
+                self.assertEqual(self.window.evaluate(OVERFLOWING), [], f"at {width} pixels")
+                self.assertEqual(self.count("#runs .dot"), marks)
+                self.assertEqual(self.count("#runs .ring"), marks // 5)
+                self.assertEqual(self.count("#runs .block"), 2)  # every other one of five runs
+                self.assertEqual(self.count("#intervals .estimate"), 3)
+            texts = self.window.evaluate("document.body.textContent")
+            self.assertEqual("mean of the arm's slices in up to 3 neighbouring blocks" in texts, blocks == 800)
+            self.assertIn("Slices in order", texts)
+            self.assertLess(os.path.getsize(path), 3_000_000)
 
     def test_light_and_dark_differ_and_text_is_legible_in_both(self):
         path = self.make()

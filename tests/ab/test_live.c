@@ -15,6 +15,7 @@
 
 #include "decide/live.h"
 #include "live.h"
+#include "live_view.h"
 #include "memory.h"
 #include "policy/policy.h"
 #include "results.h"
@@ -132,6 +133,22 @@ static void what_needs_process_arms_is_refused_with_its_place(void **state)
         }
         remove_policies();
     }
+}
+
+static void rules_are_told_by_their_arms(void **state)
+{
+    const struct ab_arm plain = {.name = (char *)(uintptr_t) "fast"};
+    const struct ab_arm odd = {.name = (char *)(uintptr_t) "a b"};
+
+    (void)state;
+    assert_true(ab_live_rule_is_of("fast/x", &plain, 1));
+    assert_true(ab_live_rule_is_of("fast/x/y", &plain, 1));
+    assert_false(ab_live_rule_is_of("faster/x", &plain, 1));
+    assert_false(ab_live_rule_is_of("fas", &plain, 1));
+    assert_false(ab_live_rule_is_of("fast", &plain, 1));
+    assert_true(ab_live_rule_is_of("a-b-2/x", &odd, 2));
+    assert_false(ab_live_rule_is_of("a-b-3/x", &odd, 2));
+    assert_false(ab_live_rule_is_of("a-b/x", &odd, 2));
 }
 
 static void more_arms_than_alternate_are_refused(void **state)
@@ -262,6 +279,58 @@ static void only_slices_that_all_ranks_made_count(void **state)
     results_release(&results);
 }
 
+/* From second to second the report's process made its steps. */
+static json_t *during(json_t *document, int from, int to)
+{
+    json_object_set_new(
+        json_object_get(document, "live"), "span",
+        json_pack("[I, I]", (json_int_t)from * 1000000000, (json_int_t)to * 1000000000));
+    return document;
+}
+
+static void steps_one_after_the_other_have_blocks_of_their_own(void **state)
+{
+    struct results results = {.keep_documents = true};
+    struct ab_live_run run;
+    char error[200] = "";
+
+    (void)state;
+    /* Two ranks, and a process that made its steps before. */
+    add(&results, during(report_of(0, 64, 2, 6, by_rank), 20, 30));
+    add(&results, during(report_of(1, 44, 2, 4, by_rank), 5, 10));
+    add(&results, during(report_of(2, 64, 2, 6, by_rank), 21, 31));
+    assert_true(ab_live_read(&run, &results, &plan, 2, error, sizeof error));
+    assert_int_equal(run.ranks, 2);
+    assert_int_equal(run.parts, 2);
+    assert_int_equal(run.steps, 44 + 64);
+    assert_int_equal(run.block_count, 1 + 2);
+    assert_int_equal(run.places[0].part, 0);
+    assert_int_equal(run.places[1].part, 1);
+    assert_int_equal(run.places[2].block, 1);
+    assert_near(run.slices[0].seconds, 1.1 + 100 * run.slices[0].arm, 1e-9);
+    assert_near(run.slices[3].seconds, 1.2 + 100 * run.slices[3].arm, 1e-9);
+    ab_live_run_release(&run);
+    results_release(&results);
+}
+
+static void a_helper_with_few_steps_does_not_stand_in_the_way(void **state)
+{
+    struct results results = {.keep_documents = true};
+    struct ab_live_run run;
+    char error[200] = "";
+
+    (void)state;
+    add(&results, during(report_of(0, 64, 2, 6, by_rank), 20, 30));
+    add(&results, during(report_of(1, 9, 2, 1, by_rank), 22, 23));
+    assert_true(ab_live_read(&run, &results, &plan, 2, error, sizeof error));
+    assert_int_equal(run.ranks, 1);
+    assert_int_equal(run.parts, 1);
+    assert_int_equal(run.too_short, 1);
+    assert_int_equal(run.steps_most, 64);
+    ab_live_run_release(&run);
+    results_release(&results);
+}
+
 static void where_there_is_no_block_it_is_said_why(void **state)
 {
     struct results none = {.keep_documents = true}, few = {.keep_documents = true};
@@ -378,21 +447,214 @@ static void nothing_is_said_of_what_is_too_noisy_or_too_little(void **state)
     assert_int_equal(comparisons[1].verdict, AB_LIVE_NOT_ENOUGH);
 }
 
+/* ---- As an experiment ---- */
+
+static struct ab_live_run shown_runs[2];
+static struct ab_run_policy shown_policies[3] = {{.known = true}, {.known = true, .rules = 2}};
+static struct ab_live_view view;
+
+static void show(size_t most)
+{
+    for (int i = 0; i < 2; i++) {
+        struct results results = {.keep_documents = true};
+        char error[200] = "";
+
+        add(&results, report_of(i, 1204, 3, 121, faster));
+        assert_true(ab_live_read(&shown_runs[i], &results, &plan, 3, error, sizeof error));
+        results_release(&results);
+    }
+    shown_runs[0].policies = memory_allocate(3, sizeof shown_policies[0]);
+    memcpy(shown_runs[0].policies, shown_policies, sizeof shown_policies);
+    shown_runs[1].gpu = (struct ab_run_gpu){.known = true,
+                                            .flags = AB_GPU_THROTTLED_POWER,
+                                            .sm_clock_mhz = 1000,
+                                            .temperature_celsius = 50,
+                                            .power_watts = 600};
+    ab_live_compare(comparisons, &experiment, shown_runs, 2, &plan);
+    ab_live_view_make(&view, comparisons, &experiment, shown_runs, 2, &plan, most);
+}
+
+static void hide(void)
+{
+    ab_live_view_release(&view);
+    ab_live_run_release(&shown_runs[0]);
+    ab_live_run_release(&shown_runs[1]);
+}
+
+static void a_slice_stands_for_a_run(void **state)
+{
+    const struct ab_comparison *comparison;
+
+    (void)state;
+    show(0);
+    assert_int_equal(view.experiment.run_count, 2 * 40 * 3);
+    for (size_t i = 0; i < view.experiment.run_count; i++) {
+        const struct ab_run *slice = &view.experiment.runs[i];
+        uint8_t order[POLICY_ARM_LIMIT];
+
+        decide_live_order(plan.seed, i / 3 % 40, 3, order);
+        assert_int_equal(slice->block, i / 3);
+        assert_int_equal(slice->position, i % 3);
+        assert_int_equal(slice->arm, order[i % 3]);
+        assert_int_equal(slice->live_run, i / 120);
+        assert_true(slice->values[0].value ==
+                    shown_runs[i / 120].blocks[i / 3 % 40 * 3 + slice->arm]);
+        assert_int_equal(slice->gpu.known, i / 120);
+    }
+    comparison = ab_analysis_comparison(&view.analysis, 1, 0);
+    assert_true(comparison->ratio == comparisons[1].nested.ratio);
+    assert_true(comparison->low == comparisons[1].nested.low);
+    assert_int_equal(comparison->verdict, AB_VERDICT_BETTER);
+    assert_int_equal(view.analysis.winner, 1);
+    assert_int_equal(view.analysis.result, AB_RESULT_SHOWN);
+    assert_int_equal(view.analysis.arms[1].runs, 80);
+    assert_int_equal(view.analysis.arms[1].flagged, 40);
+    hide();
+}
+
+static void on_a_page_neighbouring_blocks_are_one(void **state)
+{
+    (void)state;
+    show(21); /* of 80 blocks: 4 are one */
+    assert_int_equal(view.design.together, 4);
+    assert_int_equal(view.experiment.run_count, 2 * 10 * 3);
+    for (size_t arm = 0; arm < 3; arm++) {
+        double sum = 0;
+
+        for (size_t block = 0; block < 4; block++) {
+            sum += shown_runs[0].blocks[block * 3 + arm];
+        }
+        for (size_t i = 0; i < 3; i++) {
+            if (view.experiment.runs[i].arm == arm) {
+                assert_near(view.experiment.runs[i].values[0].value, sum / 4, 1e-12);
+            }
+        }
+    }
+    assert_int_equal(view.analysis.arms[1].runs, 80);
+    hide();
+}
+
+static void throttled_runs_and_idle_rules_are_warned_of(void **state)
+{
+    bool throttled = false, idle = false;
+
+    (void)state;
+    show(0);
+    for (size_t i = 0; i < view.analysis.warning_count; i++) {
+        const struct ab_warning *warning = &view.analysis.warnings[i];
+
+        if (warning->kind == AB_WARNING_THROTTLED) {
+            assert_false(throttled); /* said once, not for each arm */
+            throttled = true;
+            assert_string_equal(warning->text, "in 40 of 80 slices the GPU was not as it should "
+                                               "be: throttled by a power limit in 40");
+        }
+        idle |= warning->kind == AB_WARNING_NOT_APPLIED;
+    }
+    assert_true(throttled);
+    /* The arms of this experiment are without policies. */
+    assert_false(idle);
+    hide();
+    three[1].kind = AB_ARM_POLICY;
+    show(0);
+    for (size_t i = 0; i < view.analysis.warning_count; i++) {
+        idle |= view.analysis.warnings[i].kind == AB_WARNING_NOT_APPLIED &&
+                view.analysis.warnings[i].arm == 1;
+    }
+    three[1].kind = AB_ARM_NONE;
+    assert_true(idle);
+    hide();
+}
+
+static void where_runs_are_flagged_and_matter_it_is_said(void **state)
+{
+    struct ab_live_run *runs = shown_runs;
+    bool said = false;
+
+    (void)state;
+    show(0);
+    /* Without the second run there are too few blocks. */
+    runs[0].block_count = 9;
+    ab_live_view_release(&view);
+    ab_live_compare(comparisons, &experiment, runs, 2, &plan);
+    assert_int_equal(comparisons[1].verdict, AB_LIVE_BETTER);
+    ab_live_view_make(&view, comparisons, &experiment, runs, 2, &plan, 0);
+    for (size_t i = 0; i < view.analysis.warning_count; i++) {
+        if (view.analysis.warnings[i].kind == AB_WARNING_FLAGGED_MATTERS) {
+            said = true;
+            assert_string_equal(view.analysis.warnings[i].text,
+                                "without the runs in which the GPU was not as it should be, 1 of "
+                                "2 remain, and the verdict would be \"not enough\"");
+        }
+    }
+    assert_true(said);
+    hide();
+}
+
+static void a_run_goes_through_the_journal_as_it_was(void **state)
+{
+    struct ab_live_run read;
+    json_t *document, *again;
+
+    (void)state;
+    show(0);
+    document = ab_live_run_json(&shown_runs[0], 3);
+    assert_true(ab_live_run_from_json(&read, document, 3));
+    again = ab_live_run_json(&read, 3);
+    assert_true(json_equal(document, again));
+    json_decref(again);
+    ab_live_run_release(&read);
+    assert_false(ab_live_run_from_json(&read, document, 2));
+    json_array_clear(json_object_get(document, "blocks"));
+    assert_false(ab_live_run_from_json(&read, document, 3));
+    json_decref(document);
+    hide();
+}
+
+/* ---- What was claimed ---- */
+
+static void the_claim_decides_the_status(void **state)
+{
+    struct ab_experiment claims = experiment;
+
+    (void)state;
+    claims.plan.margin = 0.01;
+    compare(faster, 6, 61);
+    claims.plan.claim = AB_CLAIM_NO_DIFFERENCE;
+    assert_int_equal(ab_live_status(comparisons, &claims), 1);
+    claims.plan.claim = AB_CLAIM_NONE;
+    assert_int_equal(ab_live_status(comparisons, &claims), 0);
+    compare(equal, 6, 61);
+    claims.plan.claim = AB_CLAIM_NO_DIFFERENCE;
+    assert_int_equal(ab_live_status(comparisons, &claims), 0);
+    compare(wild, 6, 61);
+    assert_int_equal(ab_live_status(comparisons, &claims), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_of_all_arms_are_in_one_policy),
         cmocka_unit_test(an_arm_that_only_observes_has_no_rule),
         cmocka_unit_test(what_needs_process_arms_is_refused_with_its_place),
+        cmocka_unit_test(rules_are_told_by_their_arms),
         cmocka_unit_test(more_arms_than_alternate_are_refused),
         cmocka_unit_test(the_variable_is_read_as_it_was_meant),
         cmocka_unit_test(ranks_are_combined_slice_by_slice),
         cmocka_unit_test(only_slices_that_all_ranks_made_count),
+        cmocka_unit_test(steps_one_after_the_other_have_blocks_of_their_own),
+        cmocka_unit_test(a_helper_with_few_steps_does_not_stand_in_the_way),
         cmocka_unit_test(where_there_is_no_block_it_is_said_why),
         cmocka_unit_test(a_gain_is_found_whatever_mode_a_process_is_in),
         cmocka_unit_test(one_run_speaks_of_its_processes_only),
         cmocka_unit_test(no_difference_is_shown_within_the_margin),
         cmocka_unit_test(nothing_is_said_of_what_is_too_noisy_or_too_little),
+        cmocka_unit_test(a_slice_stands_for_a_run),
+        cmocka_unit_test(on_a_page_neighbouring_blocks_are_one),
+        cmocka_unit_test(throttled_runs_and_idle_rules_are_warned_of),
+        cmocka_unit_test(where_runs_are_flagged_and_matter_it_is_said),
+        cmocka_unit_test(a_run_goes_through_the_journal_as_it_was),
+        cmocka_unit_test(the_claim_decides_the_status),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ def ab_live(context, row):
                "--slice=4", "--drop=1", "--runs=5",
                "none",
                f"remote={policy(context, 'writer', WRITER)}", "--",
-               *writer_command(context, 96), limit=300, kinds=("json",))
+               *writer_command(context, 96), limit=300)
 
 
 def printed_by_arm(folder):
@@ -162,8 +162,7 @@ def ab_live_graph(context, row):
     folder = context.output / "live-graph"
     experiment(context, row, "ab live graph", "two-communicators-live", "--live", "--graph-steps",
                "--slice=40", "--drop=8", "--runs=5", "--folder", folder, "none",
-               f"small={policy(context, 'small', SMALL)}", "--", program, "two", "800", limit=300,
-               kinds=("json",))
+               f"small={policy(context, 'small', SMALL)}", "--", program, "two", "800", limit=300)
     for arm, times in sorted(printed_by_arm(folder).items()):
         row("ab live graph", f"arm {arm}: 100 small all-reduces, ms, mean (of how many)",
             f"{statistics.mean(times):.4f} ({len(times)})")

@@ -126,7 +126,9 @@ static void the_text_gives_the_options(void **state)
     assert_int_equal(options.warmup, 7);
     assert_int_equal(options.step, DECIDE_LIVE_STEP_KERNEL);
     assert_string_equal(options.kernel, "void ns::a b*");
-    assert_true(decide_live_parse("arms=2 slice=2 step=graph", &options, error, sizeof error));
+    assert_true(
+        decide_live_parse("seed=0 slice=2 arms=16 step=graph", &options, error, sizeof error));
+    assert_int_equal(options.arms, 16);
     assert_int_equal(options.step, DECIDE_LIVE_STEP_GRAPH);
     assert_string_equal(options.kernel, "");
 }
@@ -134,19 +136,27 @@ static void the_text_gives_the_options(void **state)
 static void a_malformed_text_is_told_apart(void **state)
 {
     static const char *const texts[][2] = {
-        {"", "arms: it takes at least 2"},
-        {"arms=1 slice=4 step=graph", "arms: it takes at least 2"},
-        {"arms=17 slice=4 step=graph", "\"arms=17\" is not understood"},
-        {"arms=2 slice=1 step=graph", "slice: it takes at least 2 steps"},
-        {"arms=2 slice=4 drop=4 step=graph", "drop: all steps of a slice are dropped"},
-        {"arms=2 slice=4", "step is missing: step=graph or step=kernel:GLOB"},
-        {"arms=2 slice=4 step=x", "\"step=x\": step=graph or step=kernel:GLOB"},
-        {"arms=2 slice=4 step=kernel:", "\"step=kernel:\": step=graph or step=kernel:GLOB"},
-        {"arms=2 slice=-4 step=graph", "\"slice=-4\" is not understood"},
-        {"arms=2 slices=4 step=graph", "\"slices=4\" is not understood"},
+        {"", "arms is missing: arms=N, from 2 to 16 arms can alternate"},
+        {"arms=1 seed=1 slice=4 step=graph", "\"arms=1\": from 2 to 16 arms can alternate"},
+        {"arms=17 seed=1 slice=4 step=graph", "\"arms=17\": from 2 to 16 arms can alternate"},
+        {"arms=2 seed=1 slice=1 step=graph", "\"slice=1\": from 2 to 2147483647 steps"},
+        {"arms=2 seed=1 slice=4 drop=4 step=graph", "drop=4 leaves nothing of a slice of 4 steps"},
+        {"arms=2 slice=4 step=graph", "seed is missing: seed=N, a whole number below 2^64"},
+        {"arms=2 seed=1 slice=4", "step is missing: step=graph or step=kernel:GLOB"},
+        {"arms=2 seed=1 slice=4 step=x",
+         "\"step=x\": step=graph or step=kernel:GLOB, of up to 255 bytes, as the last"},
+        {"arms=2 seed=1 slice=4 step=kernel:",
+         "\"step=kernel:\": step=graph or step=kernel:GLOB, of up to 255 bytes, as the last"},
+        {"arms=2 seed=1 slice=4 step=graph drop=1",
+         "\"step=graph drop=1\": step=graph or step=kernel:GLOB, of up to 255 bytes, as the last"},
+        {"arms=2 seed=1 slice=-4 step=graph", "\"slice=-4\": from 2 to 2147483647 steps"},
+        {"arms=2 seed=1 slices=4 step=graph",
+         "\"slices=4\" is none of arms=, seed=, slice=, drop=, warmup= and, as the last, step="},
         {"arms=2 seed=18446744073709551616 slice=4 step=graph",
-         "\"seed=18446744073709551616\" is not understood"},
-        {"arms= slice=4 step=graph", "\"arms=\" is not understood"},
+         "\"seed=18446744073709551616\": a whole number below 2^64"},
+        {"arms= seed=1 slice=4 step=graph", "\"arms=\": from 2 to 16 arms can alternate"},
+        {"arms=2 seed=1 arms=3 slice=4 step=graph", "\"arms=3\": arms is there twice"},
+        {"arms=2 seed=1 slice=4 drop=0 drop=0 step=graph", "\"drop=0\": drop is there twice"},
     };
 
     (void)state;

@@ -62,6 +62,13 @@ static void the_report_has_configuration_and_slices(void **state)
         /* The last one never ended. */
         assert_int_equal(json_is_real(json_array_get(slice, 4)), i < 2);
     }
+    const json_t *span = json_object_get(found, "span");
+    const json_int_t first = json_integer_value(json_array_get(span, 0));
+    const json_int_t last = json_integer_value(json_array_get(span, 1));
+    assert_int_equal(json_array_size(span), 2);
+    /* Of this run: a wall clock, not the one of steps. */
+    assert_true(first <= last && last <= (json_int_t)(time(NULL) + 1) * 1000000000);
+    assert_true(first >= (json_int_t)(time(NULL) - 100) * 1000000000);
     arms = json_object_get(found, "arm_steps");
     assert_int_equal(json_array_size(arms), 2);
     assert_int_equal(json_integer_value(json_array_get(arms, 0)), 6);

@@ -12,15 +12,30 @@
 #include "memory.h"
 #include "wording.h"
 
+/* ", 5 runs", of arms that alternate inside runs. */
+static const char *of_runs(const struct ab_experiment *experiment, struct ab_text *text)
+{
+    const struct ab_live_design *live = experiment->live;
+
+    if (live == NULL) {
+        return "";
+    }
+    snprintf(text->text, sizeof text->text,
+             live->these_processes_only ? ", in the processes of %zu run%s only" : " in %zu run%s",
+             live->runs_made, live->runs_made == 1 ? "" : "s");
+    return text->text;
+}
+
 /* "95 % interval 1.31 .. 1.55, 20 blocks" */
-static char *evidence(const struct ab_comparison *comparison, double low, double high, double level,
+static char *evidence(const struct ab_experiment *experiment,
+                      const struct ab_comparison *comparison, double low, double high, double level,
                       int decimals)
 {
-    struct ab_text interval, percent;
+    struct ab_text interval, percent, runs;
 
-    return memory_format("%s interval %s, %zu block%s%s", ab_percent(&percent, level),
+    return memory_format("%s interval %s, %zu block%s%s%s", ab_percent(&percent, level),
                          ab_interval(&interval, low, high, decimals), comparison->pairs,
-                         comparison->pairs == 1 ? "" : "s",
+                         comparison->pairs == 1 ? "" : "s", of_runs(experiment, &runs),
                          comparison->decided_at_look ? "" : ", between the planned looks");
 }
 
@@ -52,7 +67,7 @@ static char *in_words(const struct ab_experiment *experiment,
             memory_format("%s times the %s of %s, where %s is better", number.text, metric->name,
                           baseline, metric->direction == AB_LESS_IS_BETTER ? "less" : "more");
     }
-    numbers = known ? evidence(comparison, low, high, comparison->level, decimals)
+    numbers = known ? evidence(experiment, comparison, low, high, comparison->level, decimals)
                     : memory_format("%zu block%s, too few for an interval", comparison->pairs,
                                     comparison->pairs == 1 ? "" : "s");
     text = memory_format("%s (%s)", claim, numbers);
@@ -84,8 +99,8 @@ static char *no_difference(const struct ab_experiment *experiment,
     struct ab_text margin;
     int decimals =
         ab_ratio_decimals(comparison->ratio, comparison->margin_low, comparison->margin_high, 3);
-    char *numbers = evidence(comparison, comparison->margin_low, comparison->margin_high,
-                             comparison->margin_level, decimals);
+    char *numbers = evidence(experiment, comparison, comparison->margin_low,
+                             comparison->margin_high, comparison->margin_level, decimals);
     char *text = memory_format("%s and %s: no difference larger than %s in %s (%s)",
                                experiment->arms[comparison->arm].name, experiment->arms[0].name,
                                ab_percent(&margin, experiment->plan.margin),
@@ -95,13 +110,18 @@ static char *no_difference(const struct ab_experiment *experiment,
     return text;
 }
 
-/* How many blocks would do, rounded up to what one would ask for. */
-static void append_blocks(char **text, double blocks, const char *what)
+/* How many blocks would do, rounded up to what one would ask for. Where arms alternate inside many
+ * runs it is runs that are few. */
+static void append_blocks(char **text, const struct ab_experiment *experiment, double blocks,
+                          const char *what)
 {
+    const char *units =
+        experiment->live != NULL && !experiment->live->these_processes_only ? "runs" : "blocks";
+
     if (isfinite(blocks) && blocks > 0 && blocks < 1e6) {
-        ab_append(text, "; about %.0f blocks would %s", ceil(blocks), what);
+        ab_append(text, "; about %.0f %s would %s", ceil(blocks), units, what);
     } else if (blocks >= 1e6) {
-        ab_append(text, "; more than a million blocks would be needed to %s", what);
+        ab_append(text, "; more than a million %s would be needed to %s", units, what);
     }
 }
 
@@ -121,18 +141,17 @@ static char *not_enough(const struct ab_experiment *experiment,
                              arm, baseline);
     }
     words = in_words(experiment, comparison, less);
-    if (ab_metric_is_time(metric)) {
-        ab_append(&text, "not enough runs to say whether %s and %s differ: seen was that %s %s %s",
-                  arm, baseline, arm, less ? "is" : "takes", words);
-    } else {
-        ab_append(&text, "not enough runs to say whether %s and %s differ: seen was that %s has %s",
-                  arm, baseline, arm, words);
-    }
+    ab_append(&text, "not enough runs%s to say whether %s and %s differ: seen was that %s %s %s",
+              experiment->live != NULL ? " or steps" : "", arm, baseline, arm,
+              !ab_metric_is_time(metric) ? "has"
+              : less                     ? "is"
+                                         : "takes",
+              words);
     free(words);
-    append_blocks(&text, comparison->blocks_for_ratio, "show such a difference");
+    append_blocks(&text, experiment, comparison->blocks_for_ratio, "show such a difference");
     exclude =
         memory_format("exclude one larger than %s", ab_percent(&margin, experiment->plan.margin));
-    append_blocks(&text, comparison->blocks_for_margin, exclude);
+    append_blocks(&text, experiment, comparison->blocks_for_margin, exclude);
     free(exclude);
     return text;
 }

@@ -6,11 +6,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analysis.h"
@@ -116,41 +114,13 @@ struct session {
 
 /* ---- Before anything runs ---- */
 
-static char *utc_time(void)
-{
-    time_t now = time(NULL);
-    struct tm broken;
-    char text[32];
-
-    gmtime_r(&now, &broken);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &broken);
-    return memory_copy(text);
-}
-
-static char *host_name(void)
-{
-    char name[HOST_NAME_MAX + 1] = "";
-
-    gethostname(name, sizeof name - 1);
-    return memory_copy(name);
-}
-
 /* The metrics go over to the experiment. */
 static void fill_experiment(struct session *session)
 {
     struct ab_experiment *experiment = &session->experiment;
     struct ab_options *options = &session->options;
-    size_t count = 0;
 
-    while (options->command[count] != NULL) {
-        count++;
-    }
-    experiment->command = memory_allocate(count + 1, sizeof(char *));
-    for (size_t i = 0; i < count; i++) {
-        experiment->command[i] = memory_copy(options->command[i]);
-    }
-    experiment->started = utc_time();
-    experiment->host = host_name();
+    ab_experiment_begin(experiment, options->command);
     experiment->plan = options->plan;
     experiment->metrics = options->metrics;
     experiment->metric_count = options->metric_count;

@@ -40,6 +40,13 @@ bool ab_journal_resume(struct ab_experiment *experiment, const char *path);
 bool ab_journal_add(const struct ab_experiment *experiment, const struct ab_run *run,
                     const char *path);
 
+/* The same for runs that are more than an ab_run: a line, which is released, and what reads one;
+ * false with a message in error[size]. */
+bool ab_journal_add_line(json_t *document, const char *path);
+typedef bool (*ab_journal_reader)(void *context, const json_t *document, char *error, size_t size);
+bool ab_journal_resume_by(struct ab_experiment *experiment, const char *path,
+                          ab_journal_reader reader, void *context);
+
 /* Makes the runs that are missing. False when the experiment cannot go on: the reason was printed
  * (the first run of the baseline failed or lacks a metric, no launch of an arm's first run was
  * seen, a policy was changed meanwhile, --prepare failed). What was run stays in the experiment

@@ -4,8 +4,11 @@
 
 #include "experiment.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "metric.h"
@@ -21,6 +24,40 @@ const char *const ab_outcome_names[AB_OUTCOME_COUNT] = {
     [AB_NOT_ATTACHED] = "not attached",
     [AB_INTERRUPTED] = "interrupted",
 };
+
+static char *utc_time(void)
+{
+    time_t now = time(NULL);
+    struct tm broken;
+    char text[32];
+
+    gmtime_r(&now, &broken);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &broken);
+    return memory_copy(text);
+}
+
+static char *host_name(void)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+
+    gethostname(name, sizeof name - 1);
+    return memory_copy(name);
+}
+
+void ab_experiment_begin(struct ab_experiment *experiment, char *const *command)
+{
+    size_t count = 0;
+
+    while (command[count] != NULL) {
+        count++;
+    }
+    experiment->command = memory_allocate(count + 1, sizeof(char *));
+    for (size_t i = 0; i < count; i++) {
+        experiment->command[i] = memory_copy(command[i]);
+    }
+    experiment->started = utc_time();
+    experiment->host = host_name();
+}
 
 struct ab_run *ab_experiment_add_run(struct ab_experiment *experiment)
 {

@@ -121,6 +121,7 @@ struct ab_run {
     uint32_t position; /* in the block, from 0 */
     uint32_t arm;      /* index */
     bool warm_up;      /* block that does not count */
+    uint32_t live_run; /* of ab --live: the run of the command that the slice is of, from 0 */
     enum ab_outcome outcome;
     int status;         /* exit status or signal */
     int64_t start_time; /* nanoseconds since 1970 */
@@ -151,6 +152,21 @@ struct ab_plan {
                       matters */
 };
 
+/* Of ab --live: arms that alternate inside runs, by slices of steps. Then what is a run elsewhere
+ * is a slice, or the mean of a few neighbouring ones. */
+struct ab_live_design {
+    uint32_t slice, drop, warm_up; /* steps */
+    uint32_t runs;                 /* of the command, as planned */
+    const char *step_kernel;       /* NULL: launches of graphs are steps */
+    /* What was made; not part of the plan. */
+    size_t runs_made, runs_failed; /* failed ones were made again */
+    size_t ranks, parts;           /* see live_ranks.h; the most of any run */
+    size_t left_out;               /* processes that do not count, over all runs */
+    size_t blocks;                 /* over all runs */
+    size_t together;               /* neighbouring blocks that are shown as one */
+    bool these_processes_only;     /* intervals do not speak of other runs */
+};
+
 struct ab_experiment {
     char **command; /* ended by NULL; with {arm} and the like as the user wrote them */
     char *started;  /* ISO 8601, UTC */
@@ -164,9 +180,13 @@ struct ab_experiment {
     size_t metric_count;
     struct ab_metric *metrics; /* the primary one is the first */
     size_t run_count, run_capacity;
-    struct ab_run *runs; /* in the order in which they were made */
-    bool interrupted;    /* the user ended it before the last block that was wanted */
+    struct ab_run *runs;               /* in the order in which they were made */
+    bool interrupted;                  /* the user ended it before the last block that was wanted */
+    const struct ab_live_design *live; /* NULL: arms are runs of their own */
 };
+
+/* Fills in what is run (copied), where, and that it began now. */
+void ab_experiment_begin(struct ab_experiment *experiment, char *const *command);
 
 /* Appends a run, all zero but for values that are NaN. */
 struct ab_run *ab_experiment_add_run(struct ab_experiment *experiment);

@@ -78,9 +78,16 @@ static json_t *metric_json(const struct ab_metric *metric)
                      "across", acrosses[metric->across], "skip", metric->skip);
 }
 
+static json_t *live_json(const struct ab_live_design *live)
+{
+    return json_pack("{s:o, s:I, s:I, s:I, s:I}", "step_kernel", text_or_null(live->step_kernel),
+                     "slice", (json_int_t)live->slice, "drop", (json_int_t)live->drop, "warm_up",
+                     (json_int_t)live->warm_up, "runs", (json_int_t)live->runs);
+}
+
 json_t *ab_experiment_json(const struct ab_experiment *experiment)
 {
-    json_t *command = json_array(), *arms = json_array(), *metrics = json_array();
+    json_t *command = json_array(), *arms = json_array(), *metrics = json_array(), *document;
 
     for (char **word = experiment->command; word != NULL && *word != NULL; word++) {
         json_array_append_new(command, json_output_string(*word));
@@ -91,12 +98,17 @@ json_t *ab_experiment_json(const struct ab_experiment *experiment)
     for (size_t i = 0; i < experiment->metric_count; i++) {
         json_array_append_new(metrics, metric_json(&experiment->metrics[i]));
     }
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:O?, s:o, s:o}", "format",
-                     format_name, "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "command",
-                     command, "started", text_or_null(experiment->started), "host",
-                     text_or_null(experiment->host), "gpus", text_or_null(experiment->gpus),
-                     "interrupted", experiment->interrupted, "plan", plan_json(&experiment->plan),
-                     "options", experiment->options, "arms", arms, "metrics", metrics);
+    document =
+        json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:O?, s:o, s:o}", "format",
+                  format_name, "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "command", command,
+                  "started", text_or_null(experiment->started), "host",
+                  text_or_null(experiment->host), "gpus", text_or_null(experiment->gpus),
+                  "interrupted", experiment->interrupted, "plan", plan_json(&experiment->plan),
+                  "options", experiment->options, "arms", arms, "metrics", metrics);
+    if (experiment->live != NULL) {
+        json_object_set_new(document, "live", live_json(experiment->live));
+    }
+    return document;
 }
 
 static json_t *gpu_json(const struct ab_run_gpu *gpu)

@@ -68,6 +68,9 @@ static void write_heading(const struct ab_experiment *experiment, FILE *stream)
           "sm_clock_mhz,temperature_celsius,power_watts,processes,launches,applied,already_so,"
           "kept,refused,rules,rules_matched",
           stream);
+    if (experiment->live != NULL) {
+        fputs(",live_run", stream);
+    }
     for (size_t metric = 0; metric < experiment->metric_count; metric++) {
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             char name[512];
@@ -106,6 +109,9 @@ static void write_run(const struct ab_experiment *experiment, size_t number, FIL
     write_count(stream, policy->known, policy->refused);
     write_count(stream, policy->known, policy->rules);
     write_count(stream, policy->known, policy->rules_matched);
+    if (experiment->live != NULL) {
+        write_count(stream, true, run->live_run);
+    }
     for (size_t metric = 0; metric < experiment->metric_count; metric++) {
         const struct ab_run_value *value = &run->values[metric];
 

@@ -88,7 +88,7 @@ static void write_primary(const struct ab_experiment *experiment,
     struct ab_scale scale = ab_scale_of_arms(experiment, 0);
     char *heading = ab_metric_heading(&experiment->metrics[0], &scale);
 
-    fputs("| arm | role | runs | failed |", stream);
+    fprintf(stream, "| arm | role | %ss | failed |", ab_unit_word(experiment));
     write_cell(stream, heading);
     fputs(" sd | median | ratio | interval | verdict |\n"
           "|---|---|--:|---|--:|--:|--:|--:|---|---|\n",

@@ -62,7 +62,7 @@ static void write_answer(const struct ab_experiment *experiment, const struct ab
                         : analysis->winner != SIZE_MAX       ? " shown"
                                                              : "";
 
-    fputs("<header>\n<h1>cudapolicy ab: ", stream);
+    fprintf(stream, "<header>\n<h1>cudapolicy ab%s: ", experiment->live != NULL ? " --live" : "");
     html_format(stream, "%s, %zu arms, %zu blocks", experiment->metrics[0].name,
                 experiment->arm_count, analysis->blocks);
     fprintf(stream, "</h1>\n<p class=\"answer%s\">", class);
@@ -177,7 +177,8 @@ static void write_primary(const struct ab_experiment *experiment,
     struct ab_scale scale = ab_scale_of_arms(experiment, 0);
     char *heading = ab_metric_heading(&experiment->metrics[0], &scale);
     char *mean = memory_format(">%s", heading);
-    const char *const columns[] = {"arm",     "role",   ">runs",     "failed",    mean,     ">sd",
+    const char *units = experiment->live != NULL ? ">slices" : ">runs";
+    const char *const columns[] = {"arm",     "role",   units,       "failed",    mean,     ">sd",
                                    ">median", ">ratio", ">interval", ">p (Holm)", "verdict"};
 
     begin_table(stream, "Arms", columns, sizeof columns / sizeof *columns);
@@ -257,13 +258,15 @@ static void write_arms(const struct ab_experiment *experiment, FILE *stream)
         [AB_ARM_OBSERVE] = "the preload with a policy that only observes",
         [AB_ARM_POLICY] = "the preload with a policy",
     };
+    const char *const none = "the preload without a rule"; /* where arms alternate inside runs */
 
     begin_table(stream, "What the arms are", columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < experiment->arm_count; i++) {
         const struct ab_arm *arm = &experiment->arms[i];
 
         row_header(experiment, i, stream);
-        cell(stream, columns[1], NULL, kinds[arm->kind]);
+        cell(stream, columns[1], NULL,
+             experiment->live != NULL && arm->kind != AB_ARM_POLICY ? none : kinds[arm->kind]);
         cell(stream, columns[2], "long", arm->policy == NULL ? "" : arm->policy);
         cell(stream, columns[3], "long", arm->policy_sha256 == NULL ? "" : arm->policy_sha256);
         fputs("</tr>\n", stream);
@@ -322,9 +325,12 @@ static void write_legend(const struct ab_experiment *experiment, FILE *stream)
         element(stream, "", experiment->arms[i].name, " <span>");
         element(stream, "", ab_role_words[experiment->arms[i].role], "</span></li>\n");
     }
-    fputs("<li><svg class=\"key\" aria-hidden=\"true\"><use class=\"cross a0\" href=\"#kx\" "
-          "x=\"7\" y=\"7\"/></svg>failed</li>\n"
-          "<li><svg class=\"key\" aria-hidden=\"true\"><use class=\"ring\" href=\"#ko\" x=\"7\" "
+    if (experiment->live == NULL) {
+        fputs("<li><svg class=\"key\" aria-hidden=\"true\"><use class=\"cross a0\" href=\"#kx\" "
+              "x=\"7\" y=\"7\"/></svg>failed</li>\n",
+              stream);
+    }
+    fputs("<li><svg class=\"key\" aria-hidden=\"true\"><use class=\"ring\" href=\"#ko\" x=\"7\" "
           "y=\"7\"/></svg>flagged: the GPU was slowed down or shared</li>\n</ul>\n",
           stream);
 }
@@ -368,8 +374,9 @@ void ab_export_html(const struct ab_experiment *experiment, const struct ab_anal
           "the baseline, block by block</h2>\n",
           stream);
     html_plot_blocks(experiment, analysis, stream);
-    fputs("</section>\n<section aria-labelledby=\"h-runs\"><h2 id=\"h-runs\">Runs in order</h2>\n",
-          stream);
+    fprintf(stream,
+            "</section>\n<section aria-labelledby=\"h-runs\"><h2 id=\"h-runs\">%s in order</h2>\n",
+            experiment->live != NULL ? "Slices" : "Runs");
     write_legend(experiment, stream);
     html_plot_runs(experiment, stream);
     fputs("</section>\n", stream);

@@ -188,8 +188,13 @@ void html_plot_blocks(const struct ab_experiment *experiment, const struct ab_an
 
     gather_ratios(experiment, &ratios);
     axis = range_of_blocks(experiment, &ratios);
-    html_markup(stream, "<figure id=\"blocks\"><figcaption>One mark a block, the first on top; the "
-                        "upright bar is the mean.</figcaption>\n");
+    html_markup(stream, "<figure id=\"blocks\"><figcaption>One mark ");
+    if (experiment->live != NULL && experiment->live->together > 1) {
+        html_markup(stream, "for up to %zu neighbouring blocks", experiment->live->together);
+    } else {
+        html_markup(stream, "a block");
+    }
+    html_markup(stream, ", the first on top; the upright bar is the mean.</figcaption>\n");
     for (size_t arm = 1; arm < experiment->arm_count; arm++) {
         outside += draw_strip(experiment, analysis, &ratios, &axis, arm, stream);
     }

@@ -41,9 +41,11 @@ static double down(const struct runs_plot *plot, double value)
     return RUNS_BOTTOM - (RUNS_BOTTOM - RUNS_TOP) * html_axis_percent(&plot->values, value) / 100;
 }
 
-static bool same_block(const struct ab_run *a, const struct ab_run *b)
+/* Slices have bands by run: there are many blocks in each. */
+static bool same_band(const struct runs_plot *plot, const struct ab_run *a, const struct ab_run *b)
 {
-    return a->block == b->block && a->warm_up == b->warm_up;
+    return plot->experiment->live != NULL ? a->live_run == b->live_run
+                                          : a->block == b->block && a->warm_up == b->warm_up;
 }
 
 /* Every other block has a band behind it. */
@@ -56,7 +58,7 @@ static void draw_blocks(const struct runs_plot *plot)
 
     for (size_t i = 1; i <= experiment->run_count; i++) {
         if (i < experiment->run_count &&
-            same_block(&experiment->runs[i], &experiment->runs[first])) {
+            same_band(plot, &experiment->runs[i], &experiment->runs[first])) {
             continue;
         }
         if (band) {
@@ -88,10 +90,12 @@ static void draw_axes(const struct runs_plot *plot)
                         plot->numbers.ticks[i].label);
         }
     }
-    html_markup(plot->stream, "<text class=\"end\" x=\"-8\" y=\"%d\">failed</text>\n",
-                RUNS_FAILED + 4);
-    html_markup(plot->stream, "<text class=\"mid\" x=\"50%%\" y=\"%d\">run</text>\n",
-                RUNS_AXIS + 17);
+    if (plot->experiment->live == NULL) {
+        html_markup(plot->stream, "<text class=\"end\" x=\"-8\" y=\"%d\">failed</text>\n",
+                    RUNS_FAILED + 4);
+    }
+    html_markup(plot->stream, "<text class=\"mid\" x=\"50%%\" y=\"%d\">%s</text>\n", RUNS_AXIS + 17,
+                ab_unit_word(plot->experiment));
 }
 
 static void draw_run(struct runs_plot *plot, size_t index)
@@ -112,9 +116,14 @@ static void draw_run(struct runs_plot *plot, size_t index)
                 "<use class=\"dot %s%s%s\" href=\"#s%c\" x=\"%.2f%%\" y=\"%.1f\"><title>",
                 mark.colour, counts ? "" : " cross", run->warm_up ? " faint" : "",
                 counts ? mark.shape : 'x', x, y);
-    html_format(plot->stream, "run %zu, %sblock %u: %s, ", index + 1,
-                run->warm_up ? "warm-up " : "", run->block + 1,
-                plot->experiment->arms[run->arm].name);
+    if (plot->experiment->live != NULL) {
+        html_format(plot->stream, "run %u, block %u: %s, ", run->live_run + 1, run->block + 1,
+                    plot->experiment->arms[run->arm].name);
+    } else {
+        html_format(plot->stream, "run %zu, %sblock %u: %s, ", index + 1,
+                    run->warm_up ? "warm-up " : "", run->block + 1,
+                    plot->experiment->arms[run->arm].name);
+    }
     if (counts) {
         html_text(plot->stream, ab_quantity(&text, &plot->scale, value));
         plot->outside += !html_axis_holds(&plot->values, value * plot->scale.factor);
@@ -151,6 +160,22 @@ static void range_of_values(struct runs_plot *plot)
     plot->values = html_axis_numbers(low, high);
 }
 
+static void write_caption(const struct ab_experiment *experiment, FILE *stream)
+{
+    const struct ab_live_design *live = experiment->live;
+
+    if (live == NULL) {
+        html_markup(stream, " of each run. Bands are blocks; pale marks are warm-up.");
+    } else if (live->together == 1) {
+        html_markup(stream, " of each slice. Bands are runs.");
+    } else {
+        html_markup(stream,
+                    " of slices: each mark is the mean of the arm's slices in up to %zu "
+                    "neighbouring blocks. Bands are runs.",
+                    live->together);
+    }
+}
+
 void html_plot_runs(const struct ab_experiment *experiment, FILE *stream)
 {
     struct runs_plot plot = {.experiment = experiment, .stream = stream};
@@ -166,15 +191,15 @@ void html_plot_runs(const struct ab_experiment *experiment, FILE *stream)
     heading = ab_metric_heading(&experiment->metrics[0], &plot.scale);
     html_markup(stream, "<figure><figcaption>");
     html_text(stream, heading);
+    write_caption(experiment, stream);
     html_markup(stream,
-                " of each run. Bands are blocks; pale marks are warm-up.</figcaption>\n"
-                "<div class=\"plot\"><svg role=\"img\" id=\"runs\" height=\"%d\" "
+                "</figcaption>\n<div class=\"plot\"><svg role=\"img\" id=\"runs\" height=\"%d\" "
                 "aria-labelledby=\"runs-title runs-desc\">"
-                "<title id=\"runs-title\">Runs in order</title>"
+                "<title id=\"runs-title\">%s in order</title>"
                 "<desc id=\"runs-desc\">",
-                RUNS_HEIGHT);
-    html_format(stream, "%s of the %zu runs in the order in which they were made.", heading,
-                experiment->run_count);
+                RUNS_HEIGHT, experiment->live != NULL ? "Slices" : "Runs");
+    html_format(stream, "%s of the %zu %ss in the order in which they were made.", heading,
+                experiment->run_count, ab_unit_word(experiment));
     html_markup(stream, "</desc>\n");
     draw_blocks(&plot);
     draw_axes(&plot);

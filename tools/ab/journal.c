@@ -115,7 +115,19 @@ bool ab_journal_add(const struct ab_experiment *experiment, const struct ab_run 
     return append_line(path, ab_run_json(experiment, run));
 }
 
+bool ab_journal_add_line(json_t *document, const char *path)
+{
+    return append_line(path, document);
+}
+
 /* ---- Resume ---- */
+
+struct reading {
+    struct ab_experiment *experiment;
+    const char *path;
+    ab_journal_reader reader;
+    void *context;
+};
 
 static bool refuse(const char *path, const char *what)
 {
@@ -167,19 +179,25 @@ static char *difference(const json_t *wanted, const json_t *found)
         const char *key, *what;
     } parts[] = {
         {"command", "it is about another command"},
+        {"live", "it has other steps, slices or runs"},
         {"arms", "it has other arms, or a policy was changed since"},
         {"metrics", "it has other metrics"},
         {"plan",
          "it has another plan, and one that is changed with results at hand proves nothing"},
     };
 
+    const json_t *live = json_object_get(wanted, "live");
+    const json_t *found_live = json_object_get(found, "live");
     char *text = NULL;
 
+    if ((live == NULL) != (found_live == NULL)) {
+        return memory_format("it was made with%s --live", live == NULL ? "" : "out");
+    }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && text == NULL; i++) {
         json_t *now = part_of(wanted, parts[i].key), *then = part_of(found, parts[i].key);
         char *details = NULL;
 
-        if (!json_equal(now, then)) {
+        if (now != then && !json_equal(now, then)) {
             details = json_is_object(now)                    ? run_options_keys(now, then)
                       : strcmp(parts[i].key, "command") == 0 ? run_options_pair(now, then)
                                                              : first_difference(now, then);
@@ -264,10 +282,10 @@ static bool read_head(struct ab_experiment *experiment, const char *line, const 
 }
 
 /* One run; false when the line is no run. */
-static bool read_run(struct ab_experiment *experiment, const char *line, char *error, size_t size)
+static bool read_run(const struct reading *reading, const char *line, char *error, size_t size)
 {
     json_t *document = json_loads(line, 0, NULL);
-    bool read = document != NULL && ab_run_from_json(experiment, document, error, size);
+    bool read = document != NULL && reading->reader(reading->context, document, error, size);
 
     if (document == NULL) {
         snprintf(error, size, "no JSON");
@@ -276,7 +294,7 @@ static bool read_run(struct ab_experiment *experiment, const char *line, char *e
     return read;
 }
 
-static bool read_journal(struct ab_experiment *experiment, FILE *file, const char *path, long *good)
+static bool read_journal(const struct reading *reading, FILE *file, long *good)
 {
     char *line = NULL, error[256];
     size_t size = 0, number = 0;
@@ -289,25 +307,28 @@ static bool read_journal(struct ab_experiment *experiment, FILE *file, const cha
         }
         number++;
         if (number == 1) {
-            read = read_head(experiment, line, path);
-        } else if (!read_run(experiment, line, error, sizeof error)) {
-            command_error("%s:%zu: %s", path, number, error);
+            read = read_head(reading->experiment, line, reading->path);
+        } else if (!read_run(reading, line, error, sizeof error)) {
+            command_error("%s:%zu: %s", reading->path, number, error);
             read = false;
         }
         *good = ftell(file);
     }
     free(line);
     if (read && number == 0) {
-        return refuse(path, "there is nothing in it");
+        return refuse(reading->path, "there is nothing in it");
     }
     return read;
 }
 
-bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
+bool ab_journal_resume_by(struct ab_experiment *experiment, const char *path,
+                          ab_journal_reader reader, void *context)
 {
+    const struct reading reading = {
+        .experiment = experiment, .path = path, .reader = reader, .context = context};
     long good = 0;
 
-    if (!open_journal(path, 0) || !read_journal(experiment, journal, path, &good)) {
+    if (!open_journal(path, 0) || !read_journal(&reading, journal, &good)) {
         return false;
     }
     if (ftruncate(fileno(journal), good) != 0) {
@@ -315,4 +336,14 @@ bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
         return false;
     }
     return true;
+}
+
+static bool read_into(void *context, const json_t *document, char *error, size_t size)
+{
+    return ab_run_from_json(context, document, error, size);
+}
+
+bool ab_journal_resume(struct ab_experiment *experiment, const char *path)
+{
+    return ab_journal_resume_by(experiment, path, read_into, experiment);
 }

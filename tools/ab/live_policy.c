@@ -182,6 +182,31 @@ char *ab_live_policy(const struct ab_experiment *experiment, char *error, size_t
     return text;
 }
 
+/* Behind the arm's name comes "/", or "-", the number and "/" where the name has characters that no
+ * rule can have: they are '-' then. */
+bool ab_live_rule_is_of(const char *rule, const struct ab_arm *arm, size_t number)
+{
+    const size_t length = strlen(arm->name);
+    const char *rest = rule + length;
+    bool changed = false;
+
+    for (size_t i = 0; i < length; i++) {
+        if (rule[i] == arm->name[i] && rule[i] != '\0') {
+            continue;
+        }
+        if (rule[i] != '-') {
+            return false;
+        }
+        changed = true;
+    }
+    if (changed) {
+        char *end;
+
+        return rest[0] == '-' && strtoull(rest + 1, &end, 10) == number && *end == '/';
+    }
+    return rest[0] == '/';
+}
+
 char *ab_live_variable(const struct ab_live_plan *plan, size_t arms)
 {
     return memory_format("arms=%zu seed=%" PRIu64 " slice=%" PRIu32 " drop=%" PRIu32

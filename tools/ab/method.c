@@ -191,13 +191,66 @@ static char *list_looks(const struct ab_plan *plan)
     return text;
 }
 
+/* Of arms that alternate inside runs. */
+static char *live_method(const struct ab_experiment *experiment)
+{
+    const struct ab_plan *plan = &experiment->plan;
+    const struct ab_live_design *live = experiment->live;
+    struct ab_text alpha, margin, level;
+    char *text = NULL;
+
+    ab_append(&text,
+              "The %zu arms alternated inside each run, by slices of %" PRIu32
+              " steps, of which the first %" PRIu32
+              " do not count, in an order drawn from the seed. What is compared is %s, slice by "
+              "slice with that of %s in the same block. ",
+              experiment->arm_count, live->slice, live->drop,
+              experiment->metrics[0].source == AB_METRIC_STEP ? "the time of a step"
+                                                              : experiment->metrics[0].name,
+              baseline_name(experiment));
+    if (live->these_processes_only) {
+        ab_append(&text,
+                  "The %s intervals are about the processes of %s: what differs from process to "
+                  "process is not in them; 5 runs or more would have it. ",
+                  ab_percent(&level, 1 - plan->alpha),
+                  live->runs_made == 1 ? "this run" : "these runs");
+    } else {
+        ab_append(&text,
+                  "Runs are the units: the %s intervals are those of Student for the mean "
+                  "over the runs. ",
+                  ab_percent(&level, 1 - plan->alpha));
+    }
+    ab_append(&text,
+              "Better and worse are said where such an interval leaves out 1 and the p-value, "
+              "adjusted over all arms (Holm), is at most %s; no difference where the interval at "
+              "twice that level lies within the margin of %s.",
+              ab_percent(&alpha, plan->alpha), ab_percent(&margin, plan->margin));
+    if (live->parts > 1) {
+        ab_append(&text,
+                  " Processes made their steps one after the other, in up to %zu sequences a run: "
+                  "each has its own blocks.",
+                  live->parts);
+    }
+    if (live->left_out > 0) {
+        ab_append(&text,
+                  " Steps of %zu process%s do not count: another one had the same rank at the same "
+                  "time, or they are fewer than a block has.",
+                  live->left_out, live->left_out == 1 ? "" : "es");
+    }
+    return text;
+}
+
 char *ab_method(const struct ab_experiment *experiment, const struct ab_analysis *analysis)
 {
     const struct ab_plan *plan = &experiment->plan;
     const struct ab_metric *metric = &experiment->metrics[0];
     struct ab_text alpha, margin;
-    char *looks = list_looks(plan), *text = NULL;
+    char *looks, *text = NULL;
 
+    if (experiment->live != NULL) {
+        return live_method(experiment);
+    }
+    looks = list_looks(plan);
     ab_append(&text,
               "In each block each of the %zu arms ran once, in an order drawn from the seed. What "
               "is compared is %s, named beforehand as the primary metric: one number a run, paired "
@@ -315,8 +368,8 @@ static char *describe_gpus(const struct ab_experiment *experiment)
     if (experiment->gpus != NULL) {
         append_lines(&text, experiment->gpus);
     }
-    ab_append(&text, "state read in %zu of %zu runs, %zu flagged", known, experiment->run_count,
-              flagged);
+    ab_append(&text, "state read in %zu of %zu %ss, %zu flagged", known, experiment->run_count,
+              ab_unit_word(experiment), flagged);
     if (clocks > 0) {
         ab_append(&text, "; SM clock %s MHz",
                   printable_count(&megahertz, (int64_t)lround(clock / (double)clocks)));
@@ -359,14 +412,59 @@ static char *describe_command(const struct ab_experiment *experiment)
     return text;
 }
 
+static char *describe_live_runs(const struct ab_experiment *experiment)
+{
+    const struct ab_live_design *live = experiment->live;
+    char *text = NULL;
+
+    ab_append(&text, "%zu of %zu rank%s", live->runs_made, live->ranks,
+              live->ranks == 1 ? "" : "s");
+    if (live->parts > 1) {
+        ab_append(&text, ", up to %zu sequences of steps one after the other", live->parts);
+    }
+    if (live->left_out > 0) {
+        ab_append(&text, ", %zu process%s left out", live->left_out,
+                  live->left_out == 1 ? "" : "es");
+    }
+    ab_append(&text, "; %zu blocks", live->blocks);
+    if (live->these_processes_only) {
+        ab_append(&text, "; what is said is about the processes of %s",
+                  live->runs_made == 1 ? "this run" : "these runs");
+    }
+    if (live->runs_failed > 0) {
+        ab_append(&text, "; %zu more failed", live->runs_failed);
+    }
+    ab_append(&text, "%s", experiment->interrupted ? "; interrupted" : "");
+    return text;
+}
+
+static void add_live_facts(struct ab_facts *facts, const struct ab_experiment *experiment)
+{
+    const struct ab_live_design *live = experiment->live;
+
+    add_fact(facts, "Steps",
+             memory_format("slices of %" PRIu32 ", the first %" PRIu32 " dropped, after %" PRIu32
+                           " to warm up; %s%s",
+                           live->slice, live->drop, live->warm_up,
+                           live->step_kernel != NULL ? "kernel " : "launches of graphs",
+                           live->step_kernel != NULL ? live->step_kernel : ""));
+    add_fact(facts, "Runs", describe_live_runs(experiment));
+}
+
 void ab_facts_gather(struct ab_facts *facts, const struct ab_experiment *experiment,
                      const struct ab_analysis *analysis)
 {
     facts->count = 0;
-    add_fact(facts, "Command", describe_command(experiment));
+    if (experiment->command != NULL) {
+        add_fact(facts, "Command", describe_command(experiment));
+    }
     add_fact(facts, "Seed", memory_format("%" PRIu64, experiment->plan.seed));
-    add_fact(facts, "Blocks", describe_blocks(experiment, analysis));
-    add_fact(facts, "Looks", describe_looks(experiment, analysis));
+    if (experiment->live != NULL) {
+        add_live_facts(facts, experiment);
+    } else {
+        add_fact(facts, "Blocks", describe_blocks(experiment, analysis));
+        add_fact(facts, "Looks", describe_looks(experiment, analysis));
+    }
     if (experiment->host != NULL) {
         add_fact(facts, "Host", memory_copy(experiment->host));
     }

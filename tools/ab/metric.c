@@ -150,6 +150,16 @@ void ab_metric_step(struct ab_metric *metric, const char *kernel)
         kernel == NULL ? "" : kernel);
 }
 
+struct ab_metric ab_metric_copy(const struct ab_metric *metric)
+{
+    struct ab_metric copy = *metric;
+
+    copy.name = memory_copy(metric->name);
+    copy.unit = memory_copy(metric->unit);
+    copy.definition = memory_copy(metric->definition);
+    return copy;
+}
+
 void ab_metric_release(struct ab_metric *metric)
 {
     free(metric->name);

@@ -48,6 +48,8 @@ void ab_metric_wall(struct ab_metric *metric);
 /* kernel: a name glob, or NULL for graph launches. Seconds a step: all the time from the end of the
  * warm-up to the last step by the steps in it. */
 void ab_metric_step(struct ab_metric *metric, const char *kernel);
+/* With texts of its own. */
+struct ab_metric ab_metric_copy(const struct ab_metric *metric);
 void ab_metric_release(struct ab_metric *metric);
 
 bool ab_across_parse(const char *text, enum ab_across *across);

@@ -285,6 +285,13 @@ static bool take_metric_option(struct parser *parser, int option)
         return ab_across_parse(optarg, &parser->across) ||
                complain(parser, "--across-ranks", "max, mean, median, min or sum");
     case OPTION_STEP_KERNEL:
+        if (parser->options->step_kernel != NULL) {
+            command_usage_error(parser->command,
+                                "--step-kernel: given twice, '%s' and '%s'; one pattern has to "
+                                "match every kernel that begins a step",
+                                parser->options->step_kernel, optarg);
+            return false;
+        }
         parser->options->step_kernel = optarg;
         parser->options->watch_steps = true;
         return true;

@@ -82,8 +82,10 @@ static void print_primary(const struct ab_experiment *experiment,
     struct ab_text number;
 
     table_column(table, "arm", TABLE_LEFT, true);
-    table_column(table, "runs", TABLE_RIGHT, false);
-    table_column(table, "failed", TABLE_LEFT, true);
+    table_column(table, experiment->live != NULL ? "slices" : "runs", TABLE_RIGHT, false);
+    if (experiment->live == NULL) {
+        table_column(table, "failed", TABLE_LEFT, true);
+    }
     table_column(table, heading, TABLE_RIGHT, false);
     table_column(table, "sd", TABLE_RIGHT, false);
     table_column(table, "median", TABLE_RIGHT, false);
@@ -100,7 +102,9 @@ static void print_primary(const struct ab_experiment *experiment,
 
         table_cell(table, "%s", experiment->arms[i].name);
         table_count(table, (int64_t)arm->runs);
-        add_failures(table, arm);
+        if (experiment->live == NULL) { /* runs have no arm that they could fail in */
+            add_failures(table, arm);
+        }
         table_cell(table, "%s", ab_number(&number, &scale, arm->mean));
         table_cell(table, "%s", ab_number(&number, &scale, arm->deviation));
         table_cell(table, "%s", ab_number(&number, &scale, arm->median));

@@ -131,8 +131,9 @@ static void warn_of_flags(const struct ab_experiment *experiment, struct ab_anal
     }
     if (*list != '\0')
         add(analysis, AB_WARNING_THROTTLED, arm,
-            memory_format("in %zu of %zu runs the GPU was not as it should be: %s",
-                          analysis->arms[arm].flagged, analysis->arms[arm].runs, list));
+            memory_format("in %zu of %zu %s the GPU was not as it should be: %s",
+                          analysis->arms[arm].flagged, analysis->arms[arm].runs,
+                          experiment->live != NULL ? "slices" : "runs", list));
     free(list);
 }
 
@@ -250,7 +251,9 @@ void ab_warn(const struct ab_experiment *experiment, const struct ab_blocks *blo
     for (arm = 0; arm < experiment->arm_count; arm++) {
         warn_of_failures(analysis, arm);
         warn_of_rules(experiment, analysis, arm);
-        warn_of_flags(experiment, analysis, arm);
+        /* Arms that alternate inside runs have the same GPUs. */
+        if (experiment->live == NULL || arm == 0)
+            warn_of_flags(experiment, analysis, arm);
         warn_of_values(experiment, analysis, arm);
     }
     for (metric = 0; metric < experiment->metric_count; metric++)

@@ -317,7 +317,15 @@ char *ab_verdict_words(const struct ab_experiment *experiment,
     if (comparison->verdict == AB_VERDICT_NO_DIFFERENCE) {
         return memory_format("no difference over %s", ab_percent(&margin, experiment->plan.margin));
     }
+    if (comparison->verdict == AB_VERDICT_NOT_ENOUGH && experiment->live != NULL) {
+        return memory_copy("not enough");
+    }
     return memory_copy(ab_verdict_names[comparison->verdict]);
+}
+
+const char *ab_unit_word(const struct ab_experiment *experiment)
+{
+    return experiment->live != NULL ? "slice" : "run";
 }
 
 char *ab_flag_words(unsigned flags)

@@ -67,6 +67,9 @@ extern const char *const ab_role_words[];
 char *ab_verdict_words(const struct ab_experiment *experiment,
                        const struct ab_comparison *comparison);
 
+/* What has one value of an arm: "run"; "slice" where arms alternate inside runs. */
+const char *ab_unit_word(const struct ab_experiment *experiment);
+
 /* Flags of a run: "thermal throttling, other processes"; "" for none. */
 char *ab_flag_words(unsigned flags);
 
