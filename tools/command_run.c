@@ -14,6 +14,7 @@
 #include "policy_input.h"
 #include "reach.h"
 #include "report/log.h"
+#include "report_merge.h"
 #include "summary.h"
 
 static int run_main(const struct command *command, int argc, char **argv);
@@ -35,6 +36,8 @@ const struct command command_run = {
         "  -f, --force              overwrite FILE if it is there\n"
         "      --report-folder DIR  keep each process's own report, in a new folder in DIR; for\n"
         "                           jobs of several hosts, a folder that all of them see\n"
+        "      --merge              with --report-folder: in the end, one file for each host\n"
+        "                           instead of one for each process\n"
         "      --strict             a process to which the policy cannot be attached ends with\n"
         "                           status 78 before its first CUDA call\n"
         "      --log LEVEL          error, warn, info or debug\n"
@@ -57,6 +60,7 @@ const struct command command_run = {
 
 enum {
     OPTION_REPORT_FOLDER = COMMAND_OPTION_LONG,
+    OPTION_MERGE,
     OPTION_STRICT,
     OPTION_LOG,
     OPTION_LIBRARY,
@@ -68,7 +72,7 @@ struct run_options {
     struct job job;
     struct summary_options summary;
     const char *report;
-    bool force, quiet, json;
+    bool force, quiet, json, merge;
 };
 
 /* Takes one option; false after a mistake, with its message printed. */
@@ -96,6 +100,9 @@ static bool take_option(const struct command *command, int option, struct run_op
         return true;
     case OPTION_REPORT_FOLDER:
         options->job.folder_given = optarg;
+        return true;
+    case OPTION_MERGE:
+        options->merge = true;
         return true;
     case OPTION_STRICT:
         options->job.strict = true;
@@ -179,6 +186,16 @@ static bool write_report(const struct results *results, const struct policy *pol
     return output_file_close(report);
 }
 
+/* Of a folder that several hosts write to, one file for each of them. */
+static bool merge_reports(const struct job *job)
+{
+    const struct report_merge merge = {.folder = job->folder, .remove = true};
+    char *const paths[] = {job->folder};
+    size_t reports;
+
+    return report_merge(&merge, paths, 1, &reports);
+}
+
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
     struct results results = {.keep_documents = options->report != NULL};
@@ -192,6 +209,9 @@ static int run(struct run_options *options, const struct policy *policy, char **
     if (options->job.started) {
         job_collect(&options->job, &results);
         print_summary(options, &results, policy, argv[0]);
+    }
+    if (options->merge && options->job.started && !merge_reports(&options->job) && status == 0) {
+        status = COMMAND_RUN_FAILED;
     }
     if (report.stream != NULL && !options->job.started) {
         output_file_abandon(&report);
@@ -226,6 +246,7 @@ static int run_main(const struct command *command, int argc, char **argv)
         {"report", required_argument, NULL, 'r'},
         {"force", no_argument, NULL, 'f'},
         {"report-folder", required_argument, NULL, OPTION_REPORT_FOLDER},
+        {"merge", no_argument, NULL, OPTION_MERGE},
         {"strict", no_argument, NULL, OPTION_STRICT},
         {"log", required_argument, NULL, OPTION_LOG},
         {"library", required_argument, NULL, OPTION_LIBRARY},
@@ -251,6 +272,9 @@ static int run_main(const struct command *command, int argc, char **argv)
     }
     if (optind == argc) {
         return command_usage_error(command, "no program given");
+    }
+    if (options.merge && options.job.folder_given == NULL) {
+        return command_usage_error(command, "--merge goes with --report-folder");
     }
     if (options.job.policy == NULL) {
         options.job.policy = getenv("CUDAPOLICY_FILE");

@@ -18,10 +18,10 @@ enum {
 /* Where the scan of a document stands. */
 struct scan {
     struct job_text *text;
-    int64_t offset;       /* of the next byte */
-    int depth;            /* open brackets */
+    int64_t offset; /* of the next byte */
+    int depth;      /* open brackets */
     bool in_string, escaped;
-    bool is_value;        /* in the outermost object, behind a colon */
+    bool is_value; /* in the outermost object, behind a colon */
     bool in_processes, seen_processes;
     bool is_job, failed, ended;
     char word[WORD_SIZE]; /* the string that is being read there, or was last */
@@ -78,8 +78,7 @@ static void close_bracket(struct scan *scan)
 
     scan->depth--;
     if (scan->depth == 2 && scan->in_processes) {
-        text->parts =
-            memory_grow(text->parts, text->count, &text->capacity, sizeof *text->parts);
+        text->parts = memory_grow(text->parts, text->count, &text->capacity, sizeof *text->parts);
         text->parts[text->count++] = (struct job_text_part){
             .offset = scan->part_start, .length = scan->offset + 1 - scan->part_start};
     } else if (scan->depth == 1) {

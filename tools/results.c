@@ -213,8 +213,8 @@ static struct results_rule *find_rule(struct results *results, const char *secti
     if (place == results->rule_count) {
         results->rules = memory_grow(results->rules, results->rule_count, &results->rule_capacity,
                                      sizeof *results->rules);
-        results->rules[results->rule_count++] =
-            (struct results_rule){.section = results_keep(results, section), .name = results_keep(results, name)};
+        results->rules[results->rule_count++] = (struct results_rule){
+            .section = results_keep(results, section), .name = results_keep(results, name)};
     }
     return &results->rules[place];
 }

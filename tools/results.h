@@ -144,6 +144,8 @@ bool results_load(struct results *results, const char *path);
 /* Where the reports go that a file or folder holds. */
 struct results_sink {
     bool (*add)(void *data, json_t *document, const char **error); /* as results_add does */
+    /* Called when that returned true, with the file that holds the document; NULL: not wanted. */
+    void (*added)(void *data, const json_t *document, const char *path);
     void *data;
 };
 

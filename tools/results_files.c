@@ -35,9 +35,9 @@ enum file_kind {
 /* A file that may hold reports, and what it held. */
 struct candidate {
     char *path;
-    bool strict;     /* the user named this very file, so it has to be a report */
+    bool strict;               /* the user named this very file, so it has to be a report */
     struct job_text_part part; /* the report's place in the file; length 0: the whole of it */
-    bool incomplete; /* holds reports of processes that did not end in good order */
+    bool incomplete;           /* holds reports of processes that did not end in good order */
     /* Of the reading, which may be another thread's. */
     json_t *document; /* of one process, or of a job; NULL: none, or not needed */
     char *error;      /* NULL: none */
@@ -203,8 +203,7 @@ static void read_candidate(struct candidate *candidate)
 /* ---- Finding files ------------------------------------------------------------------------------
  */
 
-static void find_part(struct found *found, const char *path, bool strict,
-                      struct job_text_part part)
+static void find_part(struct found *found, const char *path, bool strict, struct job_text_part part)
 {
     found->candidates =
         memory_grow(found->candidates, found->count, &found->capacity, sizeof *found->candidates);
@@ -324,8 +323,8 @@ static void read_in_threads(struct candidate *candidates, size_t count)
     }
 }
 
-static bool add_document(const struct results_sink *sink, struct candidate *candidate, json_t *document,
-                         bool complete)
+static bool add_document(const struct results_sink *sink, struct candidate *candidate,
+                         json_t *document, bool complete)
 {
     const char *error;
 
@@ -334,6 +333,9 @@ static bool add_document(const struct results_sink *sink, struct candidate *cand
         return true;
     }
     if (sink->add(sink->data, document, &error)) {
+        if (sink->added != NULL) {
+            sink->added(sink->data, document, candidate->path);
+        }
         return true;
     }
     command_error("%s: %s", candidate->path, error);
