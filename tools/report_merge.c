@@ -60,7 +60,9 @@ static void fail(struct output *output)
 /* A name with ".json.part" in it is passed over by who reads the folder meanwhile. */
 static void open_output(struct output *output)
 {
-    char *wanted = memory_format("%s.json.part", output->path);
+    size_t length = strlen(output->path);
+    bool json = length >= 5 && strcmp(output->path + length - 5, ".json") == 0;
+    char *wanted = memory_format("%s%s.part", output->path, json ? "" : ".json");
     int descriptor = report_file_create(wanted, output->temporary, sizeof output->temporary);
 
     free(wanted);
@@ -92,7 +94,6 @@ static struct output *output_for(struct merging *merging, const char *host)
     merging->outputs =
         memory_grow(merging->outputs, merging->count, &merging->capacity, sizeof(struct output *));
     merging->outputs[merging->count++] = output;
-    open_output(output);
     return output;
 }
 

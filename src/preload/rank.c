@@ -46,7 +46,8 @@ static const char *const job_variables[PRELOAD_JOB_TEXTS][JOB_VARIABLES] = {
     [PRELOAD_JOB_RESTART] = {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"},
 };
 
-/* What stands for "none": torchrun's run without a name, an LSF or Grid Engine job without array. */
+/* What stands for "none": torchrun's run without a name, an LSF or Grid Engine job without array.
+ */
 static const char *const nothing[] = {"", "none", "undefined"};
 
 static int64_t number(const char *text)

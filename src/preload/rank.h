@@ -19,10 +19,10 @@ enum preload_job_text {
 };
 
 struct preload_rank {
-    int64_t rank, local_rank, world_size; /* -1: not known */
-    const char *source;                   /* the variable that gave the rank; NULL: none */
-    const char *job;                      /* the job's identifier; NULL: none */
-    const char *texts[PRELOAD_JOB_TEXTS]; /* NULL: not known; the first is the same as job */
+    int64_t rank, local_rank, world_size;   /* -1: not known */
+    const char *source;                     /* the variable that gave the rank; NULL: none */
+    const char *job;                        /* the job's identifier; NULL: none */
+    const char *texts[PRELOAD_JOB_TEXTS];   /* NULL: not known; the first is the same as job */
     const char *sources[PRELOAD_JOB_TEXTS]; /* the variables that gave them */
 };
 

@@ -130,9 +130,8 @@ void report_process_ancestors(char *text, size_t size)
         const struct process_fields fields = read_fields(path);
         if (fields.start_ticks == 0)
             return;
-        int wanted =
-            snprintf(text + length, size - length, "%s%llu@%llu", length > 0 ? " " : "",
-                     (unsigned long long)pid, (unsigned long long)fields.start_ticks);
+        int wanted = snprintf(text + length, size - length, "%s%llu@%llu", length > 0 ? " " : "",
+                              (unsigned long long)pid, (unsigned long long)fields.start_ticks);
         if (wanted < 0 || (size_t)wanted >= size - length) {
             text[length] = '\0';
             return;
