@@ -66,6 +66,7 @@ def stage(folder):
     if os.environ.get("CUDAPOLICY_TEST_SLURM_PLUGIN"):
         copy("plugin", os.environ["CUDAPOLICY_TEST_SLURM_PLUGIN"])
     copy("task-prolog", os.environ["CUDAPOLICY_TEST_TASK_PROLOG"])
+    copy("command", os.environ["CUDAPOLICY_COMMAND"])
     copy("library", os.environ["CUDAPOLICY_TEST_LIBRARY"])
     copy("program", os.environ["CUDAPOLICY_TEST_PROGRAM"])
     FILES["doubles"] = os.path.join(folder, "doubles")
