@@ -25,7 +25,12 @@ class NodeReport(Case):
         def there():
             names = os.listdir(self.path(folder)) if os.path.isdir(self.path(folder)) else []
             return len(names) == count and all(name.endswith(".json") for name in names)
-        slurm_case.slurm.wait_for(f"{count} reports", there)
+        try:
+            slurm_case.slurm.wait_for(f"{count} reports", there)
+        except RuntimeError as error:
+            found = [os.path.join(root, name) for root, _, names in os.walk(self.path(folder))
+                     for name in names]
+            raise RuntimeError(f"there: {found}") from error
         return sorted(os.path.join(folder, name) for name in os.listdir(self.path(folder)))
 
     def launch(self, *arguments, env=None, launches=1):
@@ -40,7 +45,7 @@ class NodeReport(Case):
         return json.loads(result.stdout)
 
     def test_a_step_leaves_one_file_a_node_and_they_make_one_job(self):
-        result = self.launch("-N2", "-n4", "--cuda-policy=p.ini", "--cuda-policy-report=reports/")
+        result = self.launch("-N2", "-n4", "--ntasks-per-node=2", "--cuda-policy=p.ini", "--cuda-policy-report=reports/")
         self.assertEqual(result.status, 0, result)
         files = self.wait_for_files("reports", 2)
         for file in files:
@@ -58,7 +63,7 @@ class NodeReport(Case):
         self.assertEqual(summary["job"]["step"], "0")
 
     def test_the_report_names_job_step_node_and_local_rank(self):
-        self.launch("-N2", "-n4", "--cuda-policy-report=reports/")
+        self.launch("-N2", "-n4", "--ntasks-per-node=2", "--cuda-policy-report=reports/")
         jobs = []
         for file in self.wait_for_files("reports", 2):
             with open(self.path(file), encoding="utf-8") as stream:
@@ -72,7 +77,7 @@ class NodeReport(Case):
     def test_a_rank_that_differs_or_has_no_report_is_found(self):
         script = (f'case $SLURM_PROCID in 3) exit 0;; 2) n=40;; *) n=1;; esac; '
                   f'exec {FILES["program"]} launch kernel $n 1')
-        self.srun("-N2", "-n4", "--cuda-policy=p.ini", "--cuda-policy-report=reports/",
+        self.srun("-N2", "-n4", "--ntasks-per-node=2", "--cuda-policy=p.ini", "--cuda-policy-report=reports/",
                   slurm_case.SHELL, "-c", script, env=self.program_environment())
         self.wait_for_files("reports", 2)
         ranks = self.report("reports")["ranks"]

@@ -47,7 +47,7 @@ static _Noreturn void run_command(char *const arguments[], const char *folder,
         _exit(STATUS_NOT_USER);
     }
     /* Empty, or never made: nothing is to be merged. */
-    if (rmdir(folder) == 0 || errno == ENOENT) {
+    if (rmdir(folder) == 0 || errno == ENOENT || errno == ENOTDIR) {
         _exit(0);
     }
     null = open("/dev/null", O_RDWR);

@@ -6,8 +6,8 @@
  *                           say; slurm_spank_init_post_opt checks it, and writes it into the
  *                           client's environment (submit.c)
  *   slurmstepd              slurm_spank_task_init, in each task's process and as its user, reads it
- *                           in the task's environment and changes that (task.c); slurm_spank_exit,
- *                           once all tasks have ended, has their reports made one (node_merge.c)
+ *                           in the task's environment and changes that (task.c);
+ * slurm_spank_task_exit has the reports of all tasks made one (node_merge.c)
  *
  * A job is failed in slurm_spank_task_init alone: elsewhere on the node Slurm reports success for
  * what never ran, and drains the node.
@@ -378,8 +378,7 @@ static bool read_user(spank_t spank, struct slurm_user *user)
     return true;
 }
 
-/* The last call of a step on its node. Whatever happens here, the step has ended as it has. */
-int slurm_spank_exit(spank_t spank, int count, char *arguments[])
+static void merge_reports(spank_t spank, int count, char *arguments[])
 {
     struct slurm_settings settings;
     struct slurm_user user = {0};
@@ -387,13 +386,10 @@ int slurm_spank_exit(spank_t spank, int count, char *arguments[])
     const char *folder;
     struct slurm_step step;
 
-    if (spank_context() != S_CTX_REMOTE) {
-        return 0;
-    }
     slurm_settings_read(&settings, count, arguments, message);
     folder = folder_of(spank, &settings);
     if (folder == NULL || !read_user(spank, &user)) {
-        return 0;
+        return;
     }
     step = step_of(spank, name, sizeof name);
     path = slurm_node_report_path(folder, &step);
@@ -401,5 +397,31 @@ int slurm_spank_exit(spank_t spank, int count, char *arguments[])
         slurm_node_report_merge(settings.command, path, &user, complain);
     }
     free(path);
+}
+
+/*
+ * When the last task of the node has ended, and before the client is told: once that is over, Slurm
+ * kills what is left of the step, and that would be the merge. Whatever happens here, the step ends
+ * as it has.
+ */
+int slurm_spank_task_exit(spank_t spank, int count, char *arguments[])
+{
+    static uint32_t ended;
+    uint32_t tasks = 0;
+
+    if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS &&
+        ++ended == tasks) {
+        merge_reports(spank, count, arguments);
+    }
+    return 0;
+}
+
+/* The last call of a step on its node: a second try, where a job was killed together with the
+ * first. There is nothing left to do after one that succeeded. */
+int slurm_spank_exit(spank_t spank, int count, char *arguments[])
+{
+    if (spank_context() == S_CTX_REMOTE) {
+        merge_reports(spank, count, arguments);
+    }
     return 0;
 }
