@@ -56,16 +56,10 @@ static void add_rule(struct ranks *ranks, const struct results *results, const j
     }
 }
 
-static void add_kernel(struct ranks *ranks, const struct results *results, const json_t *kernel,
-                       int64_t rank)
+static void add_kernel(struct ranks *ranks, size_t place, const json_t *kernel, int64_t rank)
 {
-    size_t place = results_find_kernel(results, results_text(kernel, "mangled"),
-                                       results_text(kernel, "library"));
-
-    if (place != SIZE_MAX) {
-        add_count(counts_at(&ranks->kernels, &ranks->kernel_count, &ranks->kernel_capacity, place),
-                  rank, results_number(kernel, "launches"), 0);
-    }
+    add_count(counts_at(&ranks->kernels, &ranks->kernel_count, &ranks->kernel_capacity, place),
+              rank, results_number(kernel, "launches"), 0);
 }
 
 /* ---- Facts --------------------------------------------------------------------------------------
@@ -164,7 +158,7 @@ void ranks_add(struct ranks *ranks, struct results *results, const json_t *docum
     }
     json_array_foreach(json_object_get(document, "kernels"), i, object)
     {
-        add_kernel(ranks, results, object, rank);
+        add_kernel(ranks, results->last_kernels[i], object, rank);
     }
 }
 

@@ -57,18 +57,20 @@ static const char *kept_text(struct results *results, const json_t *object, cons
 static char *key_of(const char *table, const char *const *texts, size_t count)
 {
     static const size_t digits = 24;
-    size_t size = strlen(table) + 1, length;
-    char *key;
+    size_t lengths[4], size = strlen(table) + 1;
+    char *key, *end;
 
     for (size_t i = 0; i < count; i++) {
-        size += strlen(texts[i]) + digits;
+        lengths[i] = strlen(texts[i]);
+        size += lengths[i] + digits;
     }
     key = memory_allocate(size, 1);
-    length = (size_t)snprintf(key, size, "%s", table);
+    end = stpcpy(key, table);
     for (size_t i = 0; i < count; i++) {
         /* The length keeps "a", "bc" apart from "ab", "c". */
-        length +=
-            (size_t)snprintf(key + length, size - length, "|%zu:%s", strlen(texts[i]), texts[i]);
+        end += snprintf(end, digits, "|%zu:", lengths[i]);
+        memcpy(end, texts[i], lengths[i] + 1);
+        end += lengths[i];
     }
     return key;
 }
@@ -267,6 +269,10 @@ static void add_kernel(struct results *results, const json_t *object)
     size_t place = (size_t)(kernel - results->kernels), i;
     json_t *setting;
 
+    results->last_kernels =
+        memory_grow(results->last_kernels, results->last_count, &results->last_capacity,
+                    sizeof *results->last_kernels);
+    results->last_kernels[results->last_count++] = place;
     add_launches(&kernel->launches, object);
     add_shapes(kernel, object);
     json_array_foreach(json_object_get(object, "settings"), i, setting)
@@ -437,6 +443,7 @@ bool results_add(struct results *results, json_t *document, const char **error)
     if (!add_process(results, document)) {
         return true;
     }
+    results->last_count = 0;
     add_each(results, document, "rules", add_rule);
     add_each(results, document, "kernels", add_kernel);
     add_each(results, document, "unmatched", add_unmatched);
@@ -472,6 +479,7 @@ void results_release(struct results *results)
     for (size_t i = 0; i < results->process_count; i++) {
         json_decref(results->processes[i].document);
     }
+    free(results->last_kernels);
     free(results->processes);
     free(results->newest_images);
     free(results->kernels);

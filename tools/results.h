@@ -128,6 +128,8 @@ struct results {
     int64_t overflow[RESULTS_TABLE_COUNT]; /* entries that found their table full */
     size_t number_count, number_capacity;  /* processes, whatever each executed */
     int64_t *newest_images;                /* by number */
+    size_t last_count, last_capacity;
+    size_t *last_kernels; /* places of the kernels of the report added last, in its order */
     json_t *index; /* where things that are already there stand, by their keys */
     json_t *texts; /* its keys are the strings */
 };
