@@ -269,9 +269,8 @@ static void add_kernel(struct results *results, const json_t *object)
     size_t place = (size_t)(kernel - results->kernels), i;
     json_t *setting;
 
-    results->last_kernels =
-        memory_grow(results->last_kernels, results->last_count, &results->last_capacity,
-                    sizeof *results->last_kernels);
+    results->last_kernels = memory_grow(results->last_kernels, results->last_count,
+                                        &results->last_capacity, sizeof *results->last_kernels);
     results->last_kernels[results->last_count++] = place;
     add_launches(&kernel->launches, object);
     add_shapes(kernel, object);

@@ -130,8 +130,8 @@ struct results {
     int64_t *newest_images;                /* by number */
     size_t last_count, last_capacity;
     size_t *last_kernels; /* places of the kernels of the report added last, in its order */
-    json_t *index; /* where things that are already there stand, by their keys */
-    json_t *texts; /* its keys are the strings */
+    json_t *index;        /* where things that are already there stand, by their keys */
+    json_t *texts;        /* its keys are the strings */
 };
 
 /* Adds the report of one process. The document is checked to be one. False with the reason in
