@@ -101,6 +101,17 @@ static bool listen_to(int input, char *text, size_t size)
     return true;
 }
 
+/* It goes to the log of the node's daemon, and the names in it are the user's. */
+static void complain_printably(char *line, void (*complain)(const char *line))
+{
+    for (char *next = line; *next != '\0'; next++) {
+        if ((unsigned char)*next < ' ' || (unsigned char)*next >= 0x7f) {
+            *next = '?';
+        }
+    }
+    complain(line);
+}
+
 static void tell(const char *command, const char *path, int status, char *text,
                  void (*complain)(const char *line))
 {
@@ -111,14 +122,14 @@ static void tell(const char *command, const char *path, int status, char *text,
         if (end != NULL) {
             *end++ = '\0';
         }
-        complain(next);
+        complain_printably(next, complain);
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOT_FOUND) {
         snprintf(line, sizeof line, "cannot execute '%s'", command);
-        complain(line);
+        complain_printably(line, complain);
     }
     snprintf(line, sizeof line, "the reports in '%s' were not merged", path);
-    complain(line);
+    complain_printably(line, complain);
 }
 
 static void watch(pid_t child, int input, const char *command, const char *path,
