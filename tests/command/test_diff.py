@@ -115,6 +115,12 @@ class Rules(Diff):
                                "rule kernel k: refused (graph): 0 of 10 launches before, 5 of 20 "
                                "now\n")
 
+    def test_a_reason_that_only_one_run_has_is_told_however_rare(self):
+        text = self.compare(([rule("k", 100, 100)], [kernel("f", 100, ["k"])]),
+                            ([rule("k", 100, 99, {"graph": 1})], [kernel("f", 100, ["k"])]))
+        self.assertEqual(text, "rule kernel k: refused (graph): 0 of 100 launches before, 1 of 100 "
+                               "now\n")
+
     def test_a_share_that_hardly_moved_is_no_difference(self):
         self.compare(([rule("k", 100, 50, {"graph": 50})], [kernel("f", 100, ["k"])]),
                      ([rule("k", 100, 55, {"graph": 45})], [kernel("f", 100, ["k"])]), status=0)
@@ -165,6 +171,24 @@ mem_sync_domain = remote
         facts = {"facts": {"policy": {"path": policy, "sha256": digest}}}
         document = self.differences((*self.OLD, facts), (*self.NEW, facts))
         self.assertIn("grid_blocks = 1..4", document["rules"][0]["suggestion"])
+
+    def test_two_runs_of_a_program_are_compared(self):
+        for version in (1, 2):
+            result = self.run_program(
+                "-q", "--report", f"{version}.json", "--", os.environ["CUDAPOLICY_TEST_PROGRAM"],
+                "launch", "same", "3", "1", "launch", f"reduce_v{version}", "3", "1",
+                policy=self.POLICY,
+                env={"LD_LIBRARY_PATH": os.environ["CUDAPOLICY_TEST_DOUBLES"]})
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+        result = self.command("diff", "1.json", "2.json")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertEqual(result.stdout.splitlines()[:3], [
+            "- kernel reduce_v1 (command_program, 3 launches)",
+            "    near: reduce_v2 (other numbers in the name)",
+            "+ kernel reduce_v2 (command_program, 3 launches)"])
+        self.assertIn("\n[kernel k]\nname = reduce_v1\nname = reduce_v2\ngrid_blocks = 1..4\n",
+                      result.stdout)
+        self.assertEqual(self.command("diff", "1.json", "1.json").returncode, 0)
 
     def test_the_form_of_the_name_is_the_rules(self):
         def instance(argument, rules=()):
