@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "job_group.h"
 #include "json_output.h"
 #include "memory.h"
 #include "output_file.h"
@@ -163,8 +164,24 @@ static void print_nothing_seen(const struct run_options *options, const struct p
     free(reason);
 }
 
+/* Of the ranks on this host, if there are several: what is not the same on all. Others may be
+ * elsewhere, so none is missing. */
+static void print_ranks(struct job_groups *groups, bool wide)
+{
+    job_groups_sort(groups);
+    for (size_t i = 0; i < groups->count; i++) {
+        struct job_group *group = groups->groups[i];
+        struct rank_comparison comparison;
+
+        ranks_compare(&group->ranks, &group->results, &comparison);
+        rank_comparison_print_findings(&comparison, wide, stderr);
+        rank_comparison_release(&comparison);
+    }
+}
+
 static void print_summary(const struct run_options *options, const struct results *results,
-                          const struct policy *policy, const char *program)
+                          struct job_groups *groups, const struct policy *policy,
+                          const char *program)
 {
     if (options->quiet) {
         return;
@@ -175,6 +192,7 @@ static void print_summary(const struct run_options *options, const struct result
         print_nothing_seen(options, policy, program);
     } else {
         summary_print(results, policy, &options->summary, stderr);
+        print_ranks(groups, options->summary.wide);
     }
 }
 
@@ -199,6 +217,7 @@ static bool merge_reports(const struct job *job)
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
     struct results results = {.keep_documents = options->report != NULL};
+    struct job_groups groups = {0};
     struct output_file report = {0};
     int status;
 
@@ -207,8 +226,8 @@ static int run(struct run_options *options, const struct policy *policy, char **
     }
     status = job_run(&options->job, argv);
     if (options->job.started) {
-        job_collect(&options->job, &results);
-        print_summary(options, &results, policy, argv[0]);
+        job_collect_groups(&options->job, &results, &groups);
+        print_summary(options, &results, &groups, policy, argv[0]);
     }
     if (options->merge && options->job.started && !merge_reports(&options->job) && status == 0) {
         status = COMMAND_RUN_FAILED;
@@ -221,6 +240,7 @@ static int run(struct run_options *options, const struct policy *policy, char **
         status = COMMAND_RUN_FAILED;
     }
     job_release(&options->job);
+    job_groups_release(&groups);
     results_release(&results);
     return status;
 }

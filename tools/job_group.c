@@ -75,6 +75,20 @@ bool job_groups_load(struct job_groups *groups, const char *path)
     return results_load_into(&sink, path);
 }
 
+static bool add_to_both(void *data, json_t *document, const char **error)
+{
+    const struct job_groups_and_results *both = data;
+
+    return results_add(both->results, document, error) && add(both->groups, document, error);
+}
+
+bool job_groups_load_both(struct job_groups_and_results *both, const char *path)
+{
+    const struct results_sink sink = {.add = add_to_both, .data = both};
+
+    return results_load_into(&sink, path);
+}
+
 /* Digits at the beginning count as a number. */
 static int compare_texts(const char *one, const char *other)
 {

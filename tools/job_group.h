@@ -39,6 +39,13 @@ struct job_groups {
 /* As results_load does, with each report added to the group to which it belongs. */
 bool job_groups_load(struct job_groups *groups, const char *path);
 
+/* The same for reports that the results get as well, which may hold others. */
+struct job_groups_and_results {
+    struct job_groups *groups;
+    struct results *results;
+};
+bool job_groups_load_both(struct job_groups_and_results *both, const char *path);
+
 /* By job and step; numbers as numbers. */
 void job_groups_sort(struct job_groups *groups);
 

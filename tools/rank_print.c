@@ -118,7 +118,8 @@ static void print_set(const struct rank_set *set, const char *before, const char
     }
 }
 
-static void print_findings(const struct rank_comparison *comparison, bool wide, FILE *stream)
+void rank_comparison_print_findings(const struct rank_comparison *comparison, bool wide,
+                                    FILE *stream)
 {
     size_t of_kind[RANK_FINDING_KINDS] = {0}, more = 0;
 
@@ -156,7 +157,7 @@ void rank_comparison_print(const struct rank_comparison *comparison, int64_t wor
     print_set(&comparison->missing, "no report of rank",
               ": no kernel was launched there, or the report is elsewhere", stream);
     print_set(&comparison->incomplete, "did not end in good order: rank", "", stream);
-    print_findings(comparison, wide, stream);
+    rank_comparison_print_findings(comparison, wide, stream);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------

@@ -111,6 +111,8 @@ struct rank_finding *rank_comparison_find(struct rank_comparison *comparison,
 /* rank_print.c. As lines and tables, or as JSON. kernels: the table of them too. */
 void rank_comparison_print(const struct rank_comparison *comparison, int64_t world_size,
                            bool kernels, bool wide, FILE *stream);
+void rank_comparison_print_findings(const struct rank_comparison *comparison, bool wide,
+                                    FILE *stream);
 json_t *rank_comparison_json(const struct rank_comparison *comparison, int64_t world_size);
 
 #endif

@@ -310,6 +310,21 @@ class RunMerge(Ranks):
         summary = self.summary("reports")
         self.assertEqual((summary["launches"], len(summary["processes"])), (5, 2))
 
+    def test_the_summary_of_a_run_tells_what_differs_among_its_ranks(self):
+        program = os.environ["CUDAPOLICY_TEST_PROGRAM"]
+        one = "{} RANK={} LOCAL_RANK={} WORLD_SIZE=3 {} launch kernel {} 1"
+        ranks = "; ".join(one.format(shutil.which("env"), rank, rank, program, count)
+                          for rank, count in ((0, 100), (1, 100), (2, 10)))
+        result = self.run_program("--", "sh", "-c", ranks,
+                                  env={"LD_LIBRARY_PATH": os.environ["CUDAPOLICY_TEST_DOUBLES"]})
+        self.assertIn("\nkernel kernel: 10 on rank 2, against a median of 100\n", result.stderr)
+
+    def test_a_run_without_ranks_says_nothing_of_them(self):
+        result = self.run_program("--", os.environ["CUDAPOLICY_TEST_PROGRAM"], "launch", "kernel",
+                                  "1", "1",
+                                  env={"LD_LIBRARY_PATH": os.environ["CUDAPOLICY_TEST_DOUBLES"]})
+        self.assertNotIn("rank", result.stderr)
+
     def test_merge_alone_is_a_usage_error(self):
         self.assert_usage_error(self.run_program("--merge", "--", "true"),
                                 "--merge goes with --report-folder")
