@@ -4,6 +4,7 @@ step, and what `cudapolicy report` makes of them."""
 
 import json
 import os
+import pwd
 import subprocess
 
 import slurm_case
@@ -33,9 +34,9 @@ class NodeReport(Case):
             raise RuntimeError(f"there: {found}") from error
         return sorted(os.path.join(folder, name) for name in os.listdir(self.path(folder)))
 
-    def launch(self, *arguments, env=None, launches=1):
-        return self.srun(*arguments, FILES["program"], "launch", "kernel", str(launches), "1",
-                         env=self.program_environment(**(env or {})))
+    def launch(self, *arguments, **options):
+        return self.srun(*arguments, FILES["program"], "launch", "kernel", "1", "1",
+                         env=self.program_environment(), **options)
 
     def report(self, *arguments):
         result = subprocess.run([FILES["command"], "report", "--json", *arguments], check=False,
@@ -177,6 +178,27 @@ class NodeReport(Case):
         number, = os.listdir(self.path("site"))
         self.wait_for_files(f"site/{number}", 3)
         self.assertEqual([job["launches"] for job in self.report(f"site/{number}")["jobs"]], [2, 4])
+
+    def test_the_merge_is_made_by_the_jobs_user_and_not_by_root(self):
+        if os.getuid() != 0:
+            self.skipTest("run by an ordinary user")
+        user = pwd.getpwnam(slurm_case.ORDINARY_USER)
+        owners = self.write("owners", "", 0o666)
+        command = self.write("command", f"#!/bin/sh\nexec >>{owners}; grep -E '^(Uid|Gid|Groups|Cap"
+                             f"Eff)' /proc/self/status\nexec {FILES['command']} \"$@\"\n", 0o755)
+        self.plugstack(command=command)
+        result = self.launch("--cuda-policy=p.ini", "--cuda-policy-report=reports/",
+                             user=(user.pw_uid, user.pw_gid))
+        self.assertEqual(result.status, 0, result)
+        file, = self.wait_for_files("reports", 1)
+        status = os.stat(self.path(file))
+        self.assertEqual((status.st_uid, status.st_gid), (user.pw_uid, user.pw_gid))
+        with open(owners, encoding="utf-8") as stream:
+            lines = dict(line.split(":\t") for line in stream.read().splitlines())
+        self.assertEqual(lines["Uid"].split(), [str(user.pw_uid)] * 4)
+        self.assertEqual(lines["Gid"].split(), [str(user.pw_gid)] * 4)
+        self.assertNotIn("0", lines["Groups"].split())
+        self.assertEqual(int(lines["CapEff"], 16), 0)
 
     def test_what_differs_by_process_is_no_folder_of_a_node(self):
         for template in ("r/%p/", "r/%r/"):
