@@ -42,6 +42,7 @@ struct command {
 extern const struct command command_run;
 extern const struct command command_check;
 extern const struct command command_ctl;
+extern const struct command command_diff;
 extern const struct command command_explain;
 extern const struct command command_record;
 extern const struct command command_report;

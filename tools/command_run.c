@@ -9,12 +9,14 @@
 
 #include "expectations.h"
 #include "job.h"
+#include "job_group.h"
 #include "json_output.h"
 #include "memory.h"
 #include "output_file.h"
 #include "policy_input.h"
 #include "reach.h"
 #include "report/log.h"
+#include "report_merge.h"
 #include "summary.h"
 
 static int run_main(const struct command *command, int argc, char **argv);
@@ -36,6 +38,8 @@ const struct command command_run = {
         "  -f, --force              overwrite FILE if it is there\n"
         "      --report-folder DIR  keep each process's own report, in a new folder in DIR; for\n"
         "                           jobs of several hosts, a folder that all of them see\n"
+        "      --merge              with --report-folder: in the end, one file for each host\n"
+        "                           instead of one for each process\n"
         "      --strict             a process to which the policy cannot be attached ends with\n"
         "                           status 78 before its first CUDA call\n"
         "      --strict-expect      end with status 3 where the program ended well, but something\n"
@@ -60,6 +64,7 @@ const struct command command_run = {
 
 enum {
     OPTION_REPORT_FOLDER = COMMAND_OPTION_LONG,
+    OPTION_MERGE,
     OPTION_STRICT,
     OPTION_STRICT_EXPECT,
     OPTION_LOG,
@@ -72,7 +77,7 @@ struct run_options {
     struct job job;
     struct summary_options summary;
     const char *report;
-    bool force, quiet, json, strict_expect;
+    bool force, quiet, json, merge, strict_expect;
 };
 
 /* Takes one option; false after a mistake, with its message printed. */
@@ -100,6 +105,9 @@ static bool take_option(const struct command *command, int option, struct run_op
         return true;
     case OPTION_REPORT_FOLDER:
         options->job.folder_given = optarg;
+        return true;
+    case OPTION_MERGE:
+        options->merge = true;
         return true;
     case OPTION_STRICT:
         options->job.strict = true;
@@ -163,6 +171,21 @@ static void print_nothing_seen(const struct run_options *options, const struct p
     free(reason);
 }
 
+/* Of the ranks on this host, if there are several: what is not the same on all. Others may be
+ * elsewhere, so none is missing. */
+static void print_ranks(struct job_groups *groups, bool wide)
+{
+    job_groups_sort(groups);
+    for (size_t i = 0; i < groups->count; i++) {
+        struct job_group *group = groups->groups[i];
+        struct rank_comparison comparison;
+
+        ranks_compare(&group->ranks, &group->results, &comparison);
+        rank_comparison_print_findings(&comparison, wide, stderr);
+        rank_comparison_release(&comparison);
+    }
+}
+
 /* Where what was expected cannot be known: why. NULL: it can. */
 static const char *not_judged(const struct run_options *options, const struct policy *policy,
                               const struct expectations *expectations)
@@ -193,8 +216,8 @@ static json_t *with_expectations(json_t *summary, const struct run_options *opti
 }
 
 static void print_summary(const struct run_options *options, const struct results *results,
-                          const struct policy *policy, const struct expectations *expectations,
-                          const char *program)
+                          struct job_groups *groups, const struct policy *policy,
+                          const struct expectations *expectations, const char *program)
 {
     if (options->quiet) {
         return;
@@ -207,6 +230,7 @@ static void print_summary(const struct run_options *options, const struct result
         print_nothing_seen(options, policy, program);
     } else {
         summary_print(results, policy, &options->summary, stderr);
+        print_ranks(groups, options->summary.wide);
     }
 }
 
@@ -242,11 +266,22 @@ static int end_with_expectations(const struct run_options *options, const struct
                : COMMAND_SUCCESS;
 }
 
+/* Of a folder that several hosts write to, one file for each of them. */
+static bool merge_reports(const struct job *job)
+{
+    const struct report_merge merge = {.folder = job->folder, .remove = true};
+    char *const paths[] = {job->folder};
+    size_t reports;
+
+    return report_merge(&merge, paths, 1, &reports);
+}
+
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
     struct results results = {.keep_documents =
                                   options->report != NULL || policy->expectation_count > 0};
     struct expectations expectations = {0};
+    struct job_groups groups = {0};
     struct output_file report = {0};
     int status, expected = COMMAND_SUCCESS;
 
@@ -255,10 +290,13 @@ static int run(struct run_options *options, const struct policy *policy, char **
     }
     status = job_run(&options->job, argv);
     if (options->job.started) {
-        job_collect(&options->job, &results);
+        job_collect_groups(&options->job, &results, &groups);
         expectations_judge(&expectations, policy, &results);
-        print_summary(options, &results, policy, &expectations, argv[0]);
+        print_summary(options, &results, &groups, policy, &expectations, argv[0]);
         expected = end_with_expectations(options, policy, &expectations);
+    }
+    if (options->merge && options->job.started && !merge_reports(&options->job) && status == 0) {
+        status = COMMAND_RUN_FAILED;
     }
     if (report.stream != NULL && !options->job.started) {
         output_file_abandon(&report);
@@ -270,6 +308,7 @@ static int run(struct run_options *options, const struct policy *policy, char **
     }
     job_release(&options->job);
     expectations_release(&expectations);
+    job_groups_release(&groups);
     results_release(&results);
     return status == 0 ? expected : status;
 }
@@ -295,6 +334,7 @@ static int run_main(const struct command *command, int argc, char **argv)
         {"report", required_argument, NULL, 'r'},
         {"force", no_argument, NULL, 'f'},
         {"report-folder", required_argument, NULL, OPTION_REPORT_FOLDER},
+        {"merge", no_argument, NULL, OPTION_MERGE},
         {"strict", no_argument, NULL, OPTION_STRICT},
         {"strict-expect", no_argument, NULL, OPTION_STRICT_EXPECT},
         {"log", required_argument, NULL, OPTION_LOG},
@@ -321,6 +361,9 @@ static int run_main(const struct command *command, int argc, char **argv)
     }
     if (optind == argc) {
         return command_usage_error(command, "no program given");
+    }
+    if (options.merge && options.job.folder_given == NULL) {
+        return command_usage_error(command, "--merge goes with --report-folder");
     }
     if (options.job.policy == NULL) {
         options.job.policy = getenv("CUDAPOLICY_FILE");

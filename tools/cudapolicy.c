@@ -8,7 +8,7 @@
 
 static const struct command *const commands[] = {
     &command_run,  &command_check, &command_explain, &command_record, &command_report,
-    &command_show, &command_ab,    &command_tune,    &command_ctl,
+    &command_show, &command_ab,    &command_tune,    &command_ctl,    &command_diff,
 };
 enum {
     COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]),

@@ -12,6 +12,7 @@
 #include "child.h"
 #include "command.h"
 #include "environment.h"
+#include "job_group.h"
 #include "library_path.h"
 #include "memory.h"
 #include "nested.h"
@@ -144,9 +145,8 @@ int job_run(struct job *job, char **argv)
     return status;
 }
 
-void job_collect(struct job *job, struct results *results)
+static void keep_if_running(struct job *job, const struct results *results)
 {
-    job->unread = !results_load(results, job->folder);
     for (size_t i = 0; i < results->process_count && !job->keep; i++) {
         if (results->processes[i].running &&
             !results_was_replaced(results, &results->processes[i])) {
@@ -155,6 +155,20 @@ void job_collect(struct job *job, struct results *results)
                           job->folder);
         }
     }
+}
+
+void job_collect(struct job *job, struct results *results)
+{
+    job->unread = !results_load(results, job->folder);
+    keep_if_running(job, results);
+}
+
+void job_collect_groups(struct job *job, struct results *results, struct job_groups *groups)
+{
+    struct job_groups_and_results both = {.groups = groups, .results = results};
+
+    job->unread = !job_groups_load_both(&both, job->folder);
+    keep_if_running(job, results);
 }
 
 static void remove_folder(const char *path)

@@ -36,6 +36,10 @@ int job_run(struct job *job, char **argv);
 /* Reads every report in the folder. Files that cannot be read are named on stderr. */
 void job_collect(struct job *job, struct results *results);
 
+/* The same, and each to its group. */
+struct job_groups;
+void job_collect_groups(struct job *job, struct results *results, struct job_groups *groups);
+
 /* Removes the folder, unless it was given or a process of the job still writes there. */
 void job_release(struct job *job);
 

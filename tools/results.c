@@ -33,8 +33,7 @@ int64_t results_number(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-/* The text, as a string that lasts as long as the results do. */
-static const char *kept(struct results *results, const char *text)
+const char *results_keep(struct results *results, const char *text)
 {
     void *place;
 
@@ -51,29 +50,38 @@ static const char *kept(struct results *results, const char *text)
 
 static const char *kept_text(struct results *results, const json_t *object, const char *key)
 {
-    return kept(results, results_text(object, key));
+    return results_keep(results, results_text(object, key));
 }
 
-/* The place of something with this key, made of up to four texts; next, now taken, when it is new.
- */
+/* The key of something in a table, made of some texts; to be freed. */
+static char *key_of(const char *table, const char *const *texts, size_t count)
+{
+    static const size_t digits = 24;
+    size_t lengths[4], size = strlen(table) + 1;
+    char *key, *end;
+
+    for (size_t i = 0; i < count; i++) {
+        lengths[i] = strlen(texts[i]);
+        size += lengths[i] + digits;
+    }
+    key = memory_allocate(size, 1);
+    end = stpcpy(key, table);
+    for (size_t i = 0; i < count; i++) {
+        /* The length keeps "a", "bc" apart from "ab", "c". */
+        end += snprintf(end, digits, "|%zu:", lengths[i]);
+        memcpy(end, texts[i], lengths[i] + 1);
+        end += lengths[i];
+    }
+    return key;
+}
+
+/* The place of something with this key; next, now taken, when it is new. */
 static size_t place_of(struct results *results, const char *table, const char *const *texts,
                        size_t count, size_t next)
 {
-    static const size_t digits = 24;
-    size_t size = strlen(table) + 1, length;
-    char *key;
+    char *key = key_of(table, texts, count);
     json_t *place;
 
-    for (size_t i = 0; i < count; i++) {
-        size += strlen(texts[i]) + digits;
-    }
-    key = memory_allocate(size, 1);
-    length = (size_t)snprintf(key, size, "%s", table);
-    for (size_t i = 0; i < count; i++) {
-        /* The length keeps "a", "bc" apart from "ab", "c". */
-        length +=
-            (size_t)snprintf(key + length, size - length, "|%zu:%s", strlen(texts[i]), texts[i]);
-    }
     if (results->index == NULL) {
         results->index = json_object();
     }
@@ -85,6 +93,27 @@ static size_t place_of(struct results *results, const char *table, const char *c
     }
     free(key);
     return next;
+}
+
+static size_t find(const struct results *results, const char *table, const char *one,
+                   const char *other)
+{
+    const char *texts[] = {one, other};
+    char *key = key_of(table, texts, 2);
+    const json_t *place = json_object_get(results->index, key);
+
+    free(key);
+    return place != NULL ? (size_t)json_integer_value(place) : SIZE_MAX;
+}
+
+size_t results_find_kernel(const struct results *results, const char *mangled, const char *library)
+{
+    return find(results, "kernel", mangled, library);
+}
+
+size_t results_find_rule(const struct results *results, const char *section, const char *name)
+{
+    return find(results, "rule", section, name);
 }
 
 static void add_launches(struct results_launches *sum, const json_t *object)
@@ -108,7 +137,7 @@ static void add_refusal(struct results *results, struct results_refusals *refuse
     if (i == refused->count) {
         refused->items =
             memory_grow(refused->items, refused->count, &refused->capacity, sizeof *refused->items);
-        refused->items[refused->count].reason = kept(results, reason);
+        refused->items[refused->count].reason = results_keep(results, reason);
         refused->items[refused->count++].times = 0;
     }
     refused->items[i].times += times;
@@ -126,10 +155,10 @@ static struct results_kernel *find_kernel(struct results *results, const json_t 
         results->kernels = memory_grow(results->kernels, results->kernel_count,
                                        &results->kernel_capacity, sizeof *results->kernels);
         results->kernels[results->kernel_count++] = (struct results_kernel){
-            .mangled = kept(results, texts[0]),
+            .mangled = results_keep(results, texts[0]),
             .name = kept_text(results, object, "name"),
             .signature = kept_text(results, object, "signature"),
-            .library = kept(results, texts[1]),
+            .library = results_keep(results, texts[1]),
             .demangled = json_is_true(json_object_get(object, "demangled")),
             .forms = memory_allocate(1, sizeof(struct kernel_name)),
         };
@@ -186,8 +215,8 @@ static struct results_rule *find_rule(struct results *results, const char *secti
     if (place == results->rule_count) {
         results->rules = memory_grow(results->rules, results->rule_count, &results->rule_capacity,
                                      sizeof *results->rules);
-        results->rules[results->rule_count++] =
-            (struct results_rule){.section = kept(results, section), .name = kept(results, name)};
+        results->rules[results->rule_count++] = (struct results_rule){
+            .section = results_keep(results, section), .name = results_keep(results, name)};
     }
     return &results->rules[place];
 }
@@ -240,6 +269,9 @@ static void add_kernel(struct results *results, const json_t *object)
     size_t place = (size_t)(kernel - results->kernels), i;
     json_t *setting;
 
+    results->last_kernels = memory_grow(results->last_kernels, results->last_count,
+                                        &results->last_capacity, sizeof *results->last_kernels);
+    results->last_kernels[results->last_count++] = place;
     add_launches(&kernel->launches, object);
     add_shapes(kernel, object);
     json_array_foreach(json_object_get(object, "settings"), i, setting)
@@ -262,7 +294,7 @@ static void add_unmatched(struct results *results, const json_t *object)
         results->unmatched = memory_grow(results->unmatched, results->unmatched_count,
                                          &results->unmatched_capacity, sizeof *results->unmatched);
         results->unmatched[results->unmatched_count++] = (struct results_unmatched){
-            .name = kept(results, texts[0]), .library = kept(results, texts[1])};
+            .name = results_keep(results, texts[0]), .library = results_keep(results, texts[1])};
     }
     results->unmatched[place].launches += results_number(object, "launches");
 }
@@ -283,9 +315,9 @@ static void add_stream(struct results *results, const json_t *object)
         results->streams = memory_grow(results->streams, results->stream_count,
                                        &results->stream_capacity, sizeof *results->streams);
         results->streams[results->stream_count++] = (struct results_stream){
-            .library = kept(results, texts[0]),
-            .kind = kept(results, texts[1]),
-            .rule = kept(results, texts[2]),
+            .library = results_keep(results, texts[0]),
+            .kind = results_keep(results, texts[1]),
+            .rule = results_keep(results, texts[2]),
             .device = results_number(object, "device"),
             .flags = results_number(object, "flags"),
             .priority = results_number(object, "priority"),
@@ -304,7 +336,7 @@ static void add_note(struct results *results, const json_t *object)
         results->notes = memory_grow(results->notes, results->note_count, &results->note_capacity,
                                      sizeof *results->notes);
         results->notes[results->note_count++] = (struct results_note){
-            .severity = kept(results, texts[0]), .text = kept(results, texts[1])};
+            .severity = results_keep(results, texts[0]), .text = results_keep(results, texts[1])};
     }
     results->notes[place].count += results_number(object, "count");
 }
@@ -369,10 +401,11 @@ static bool add_process(struct results *results, json_t *document)
     results->processes = memory_grow(results->processes, results->process_count,
                                      &results->process_capacity, sizeof *results->processes);
     results->processes[results->process_count++] = (struct results_process){
-        .host = kept(results, texts[0]),
+        .host = results_keep(results, texts[0]),
         .argv0 = kept_text(results, process, "argv0"),
         .mode = kept_text(results, document, "mode"),
-        .start = kept(results, texts[2]),
+        .start = results_keep(results, texts[2]),
+        .end = kept_text(results, process, "end"),
         .pid = results_number(process, "pid"),
         .start_ticks = results_number(process, "start_ticks"),
         .image = results_number(process, "image"),
@@ -409,6 +442,7 @@ bool results_add(struct results *results, json_t *document, const char **error)
     if (!add_process(results, document)) {
         return true;
     }
+    results->last_count = 0;
     add_each(results, document, "rules", add_rule);
     add_each(results, document, "kernels", add_kernel);
     add_each(results, document, "unmatched", add_unmatched);
@@ -444,6 +478,7 @@ void results_release(struct results *results)
     for (size_t i = 0; i < results->process_count; i++) {
         json_decref(results->processes[i].document);
     }
+    free(results->last_kernels);
     free(results->processes);
     free(results->newest_images);
     free(results->kernels);

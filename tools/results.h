@@ -45,7 +45,7 @@ struct results_outcomes {
  * belong to the results. */
 struct results_process {
     const char *host, *argv0, *mode;
-    const char *start; /* when it started, as the report writes it */
+    const char *start, *end; /* when it started and ended, as the report writes it; "": not known */
     int64_t pid, start_ticks;
     size_t number; /* the same for all images of the process */
     int64_t image; /* which of the programs that it executed one after the other; later: greater */
@@ -128,8 +128,10 @@ struct results {
     int64_t overflow[RESULTS_TABLE_COUNT]; /* entries that found their table full */
     size_t number_count, number_capacity;  /* processes, whatever each executed */
     int64_t *newest_images;                /* by number */
-    json_t *index; /* where things that are already there stand, by their keys */
-    json_t *texts; /* its keys are the strings */
+    size_t last_count, last_capacity;
+    size_t *last_kernels; /* places of the kernels of the report added last, in its order */
+    json_t *index;        /* where things that are already there stand, by their keys */
+    json_t *texts;        /* its keys are the strings */
 };
 
 /* Adds the report of one process. The document is checked to be one. False with the reason in
@@ -140,6 +142,24 @@ bool results_add(struct results *results, json_t *document, const char **error);
  * counters of a process that was killed or still runs; or all reports in a folder and the folders
  * in it. False after messages on stderr; in folders, files that are no reports are passed over. */
 bool results_load(struct results *results, const char *path);
+
+/* Where the reports go that a file or folder holds. */
+struct results_sink {
+    bool (*add)(void *data, json_t *document, const char **error); /* as results_add does */
+    /* Called when that returned true, with the file that holds the document; NULL: not wanted. */
+    void (*added)(void *data, const json_t *document, const char *path);
+    void *data;
+};
+
+/* The same for a sink of one's own. */
+bool results_load_into(const struct results_sink *sink, const char *path);
+
+/* Where the kernel, or the rule, stands; SIZE_MAX when it is not there. */
+size_t results_find_kernel(const struct results *results, const char *mangled, const char *library);
+size_t results_find_rule(const struct results *results, const char *section, const char *name);
+
+/* The text, as a string that lasts as long as the results do: the same one for the same text. */
+const char *results_keep(struct results *results, const char *text);
 
 /* Whether the process went on as another program, which the results have too. */
 bool results_was_replaced(const struct results *results, const struct results_process *process);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "job_text.h"
 #include "memory.h"
 #include "report/report.h"
 
@@ -26,6 +27,7 @@ enum {
 enum file_kind {
     FILE_UNREADABLE, /* with errno */
     FILE_JSON,
+    FILE_JOB, /* JSON whose first member says that it is the document of a job */
     FILE_COUNTERS,
     FILE_OTHER,
 };
@@ -33,8 +35,9 @@ enum file_kind {
 /* A file that may hold reports, and what it held. */
 struct candidate {
     char *path;
-    bool strict;     /* the user named this very file, so it has to be a report */
-    bool incomplete; /* holds reports of processes that did not end in good order */
+    bool strict;               /* the user named this very file, so it has to be a report */
+    struct job_text_part part; /* the report's place in the file; length 0: the whole of it */
+    bool incomplete;           /* holds reports of processes that did not end in good order */
     /* Of the reading, which may be another thread's. */
     json_t *document; /* of one process, or of a job; NULL: none, or not needed */
     char *error;      /* NULL: none */
@@ -68,7 +71,7 @@ static enum file_kind kind_of(const char *path)
     start[length] = '\0';
     blanks = strspn(start, " \t\r\n");
     if (start[blanks] == '{') {
-        return FILE_JSON;
+        return strstr(start, "\"cudapolicy job\"") != NULL ? FILE_JOB : FILE_JSON;
     }
     return strlen(start) < length ? FILE_COUNTERS : FILE_OTHER;
 }
@@ -114,6 +117,26 @@ static void read_json(struct candidate *candidate)
     }
 }
 
+/* One report of a job. */
+static void read_part(struct candidate *candidate)
+{
+    char *text = job_text_read(candidate->path, &candidate->part);
+    json_error_t error = {.line = -1, .column = -1};
+
+    if (text == NULL) {
+        candidate->error = memory_format("cannot read '%s': %s", candidate->path, strerror(errno));
+        return;
+    }
+    candidate->document =
+        json_loadb(text, (size_t)candidate->part.length, JSON_REJECT_DUPLICATES, &error);
+    free(text);
+    if (candidate->document == NULL) {
+        candidate->error =
+            memory_format("%s: byte %lld: %s", candidate->path,
+                          (long long)candidate->part.offset + error.position, error.text);
+    }
+}
+
 static json_t *counters_document(const char *path, char *error, size_t size)
 {
     char *text = NULL;
@@ -148,8 +171,13 @@ static void read_counters(struct candidate *candidate)
 /* In any thread. */
 static void read_candidate(struct candidate *candidate)
 {
+    if (candidate->part.length > 0) {
+        read_part(candidate);
+        return;
+    }
     switch (kind_of(candidate->path)) {
     case FILE_JSON:
+    case FILE_JOB:
         read_json(candidate);
         return;
     case FILE_COUNTERS:
@@ -175,12 +203,27 @@ static void read_candidate(struct candidate *candidate)
 /* ---- Finding files ------------------------------------------------------------------------------
  */
 
-static void find_file(struct found *found, const char *path, bool strict)
+static void find_part(struct found *found, const char *path, bool strict, struct job_text_part part)
 {
     found->candidates =
         memory_grow(found->candidates, found->count, &found->capacity, sizeof *found->candidates);
     found->candidates[found->count++] =
-        (struct candidate){.path = memory_copy(path), .strict = strict};
+        (struct candidate){.path = memory_copy(path), .strict = strict, .part = part};
+}
+
+/* Of a job's document, every report by itself. */
+static void find_file(struct found *found, const char *path, bool strict)
+{
+    struct job_text text;
+
+    if (kind_of(path) != FILE_JOB || !job_text_split(path, &text)) {
+        find_part(found, path, strict, (struct job_text_part){0});
+        return;
+    }
+    for (size_t i = 0; i < text.count; i++) {
+        find_part(found, path, strict, text.parts[i]);
+    }
+    job_text_release(&text);
 }
 
 static bool find_in_path(struct found *found, const char *path, int depth);
@@ -280,8 +323,8 @@ static void read_in_threads(struct candidate *candidates, size_t count)
     }
 }
 
-static bool add_document(struct results *results, struct candidate *candidate, json_t *document,
-                         bool complete)
+static bool add_document(const struct results_sink *sink, struct candidate *candidate,
+                         json_t *document, bool complete)
 {
     const char *error;
 
@@ -289,7 +332,10 @@ static bool add_document(struct results *results, struct candidate *candidate, j
         candidate->incomplete = true;
         return true;
     }
-    if (results_add(results, document, &error)) {
+    if (sink->add(sink->data, document, &error)) {
+        if (sink->added != NULL) {
+            sink->added(sink->data, document, candidate->path);
+        }
         return true;
     }
     command_error("%s: %s", candidate->path, error);
@@ -297,7 +343,8 @@ static bool add_document(struct results *results, struct candidate *candidate, j
 }
 
 /* Adds what was read of a file, and lets go of it. */
-static bool add_candidate(struct results *results, struct candidate *candidate, bool complete)
+static bool add_candidate(const struct results_sink *sink, struct candidate *candidate,
+                          bool complete)
 {
     bool added = candidate->error == NULL, job = false;
     json_t *process;
@@ -309,12 +356,12 @@ static bool add_candidate(struct results *results, struct candidate *candidate, 
     if (candidate->document != NULL) {
         job = strcmp(results_text(candidate->document, "format"), "cudapolicy job") == 0;
         if (!job) {
-            added = add_document(results, candidate, candidate->document, complete);
+            added = add_document(sink, candidate, candidate->document, complete);
         }
     }
     json_array_foreach(job ? json_object_get(candidate->document, "processes") : NULL, i, process)
     {
-        added = add_document(results, candidate, process, complete) && added;
+        added = add_document(sink, candidate, process, complete) && added;
     }
     free(candidate->error);
     candidate->error = NULL;
@@ -323,7 +370,7 @@ static bool add_candidate(struct results *results, struct candidate *candidate, 
     return added;
 }
 
-static bool add_files(struct results *results, struct found *found, bool complete)
+static bool add_files(const struct results_sink *sink, struct found *found, bool complete)
 {
     bool added = true;
 
@@ -334,7 +381,7 @@ static bool add_files(struct results *results, struct found *found, bool complet
         read_in_threads(batch, count);
         for (size_t i = 0; i < count; i++) {
             found->vanished = found->vanished || batch[i].vanished;
-            added = add_candidate(results, &batch[i], complete) && added;
+            added = add_candidate(sink, &batch[i], complete) && added;
         }
     }
     return added;
@@ -366,21 +413,33 @@ static void forget_found(struct found *found)
 
 /* Reports of processes that ended in good order come first, since the counters of such a process,
  * if still there, say less. */
-bool results_load(struct results *results, const char *path)
+bool results_load_into(const struct results_sink *sink, const char *path)
 {
     struct found found = {0};
     bool loaded = find_in_path(&found, path, 0);
 
-    loaded = add_files(results, &found, true) && loaded;
+    loaded = add_files(sink, &found, true) && loaded;
     /* Where a process put its report in the place of its counters meanwhile, it is there now; what
      * was read before is not added again. */
     for (int tries = 0; found.vanished && tries < FOLDER_TRIES; tries++) {
         forget_found(&found);
         loaded = find_in_path(&found, path, 0);
-        loaded = add_files(results, &found, true) && loaded;
+        loaded = add_files(sink, &found, true) && loaded;
     }
     keep_incomplete(&found);
-    loaded = add_files(results, &found, false) && loaded;
+    loaded = add_files(sink, &found, false) && loaded;
     forget_found(&found);
     return loaded;
+}
+
+static bool add_to_results(void *data, json_t *document, const char **error)
+{
+    return results_add(data, document, error);
+}
+
+bool results_load(struct results *results, const char *path)
+{
+    const struct results_sink sink = {.add = add_to_results, .data = results};
+
+    return results_load_into(&sink, path);
 }

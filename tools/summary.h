@@ -11,6 +11,10 @@
 #include "policy/policy.h"
 #include "results.h"
 
+enum {
+    SUMMARY_SCHEMA = 1,
+};
+
 struct summary_options {
     bool wide;    /* nothing is shortened */
     bool kernels; /* the table of kernels too */

@@ -9,10 +9,6 @@
 #include "summary.h"
 #include "unmatched.h"
 
-enum {
-    SUMMARY_SCHEMA = 1,
-};
-
 static json_t *launches_json(const struct results_launches *launches)
 {
     return json_pack("{s:I, s:I, s:I, s:I}", "eager", (json_int_t)launches->kinds[RESULTS_EAGER],

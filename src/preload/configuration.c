@@ -9,6 +9,7 @@
 
 #include "place/split.h"
 #include "report/files.h"
+#include "report/process.h"
 #include "report/report.h"
 #include "report/template.h"
 
@@ -182,6 +183,16 @@ void preload_configuration_policy_facts(const struct preload_configuration *conf
     report_fact("policy", "sha256", "%s", digest);
 }
 
+/* Children of a rank have its rank, too; by this they can be told from a second process that was
+ * given the same one. */
+static void ancestor_facts(void)
+{
+    char text[512];
+
+    report_process_ancestors(text, sizeof text);
+    report_fact("process", "ancestors", "%s", text);
+}
+
 void preload_configuration_facts(const struct preload_configuration *configuration,
                                  const struct policy *policy)
 {
@@ -189,8 +200,11 @@ void preload_configuration_facts(const struct preload_configuration *configurati
 
     preload_configuration_policy_facts(configuration, policy);
     report_fact("job", "host", "%s", configuration->host);
+    for (int text = 0; text < PRELOAD_JOB_TEXTS; text++)
+        if (rank->texts[text] != NULL)
+            report_fact("job", preload_job_keys[text], "%s", rank->texts[text]);
     if (rank->job != NULL)
-        report_fact("job", "id", "%s", rank->job);
+        report_fact("job", "id_source", "%s", rank->sources[PRELOAD_JOB_ID]);
     if (rank->source != NULL) {
         report_fact("job", "rank", "%lld", (long long)rank->rank);
         report_fact("job", "rank_source", "%s", rank->source);
@@ -198,6 +212,7 @@ void preload_configuration_facts(const struct preload_configuration *configurati
             report_fact("job", "local_rank", "%lld", (long long)rank->local_rank);
         if (rank->world_size >= 0)
             report_fact("job", "world_size", "%lld", (long long)rank->world_size);
+        ancestor_facts();
     }
     environment_facts();
 }

@@ -36,7 +36,7 @@ static uint64_t decimal(const char *text)
 /* The fields of /proc/…/stat that are asked about here. */
 struct process_fields {
     char state;
-    uint64_t threads, start_ticks;
+    uint64_t parent, threads, start_ticks;
 };
 
 static struct process_fields read_fields(const char *path)
@@ -54,6 +54,8 @@ static struct process_fields read_fields(const char *path)
         field++;
         if (number == 3)
             fields.state = *field;
+        else if (number == 4)
+            fields.parent = decimal(field);
         else if (number == 20)
             fields.threads = decimal(field);
         else if (number == 22)
@@ -115,6 +117,28 @@ void report_process_fill(struct report_process *process)
     process->end_time = 0;
     memset(process->boot_id, 0, sizeof process->boot_id);
     read_boot_id(process->boot_id, sizeof process->boot_id);
+}
+
+void report_process_ancestors(char *text, size_t size)
+{
+    uint64_t pid = read_fields("/proc/self/stat").parent;
+    size_t length = 0;
+    text[0] = '\0';
+    while (pid > 1) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+        const struct process_fields fields = read_fields(path);
+        if (fields.start_ticks == 0)
+            return;
+        int wanted = snprintf(text + length, size - length, "%s%llu@%llu", length > 0 ? " " : "",
+                              (unsigned long long)pid, (unsigned long long)fields.start_ticks);
+        if (wanted < 0 || (size_t)wanted >= size - length) {
+            text[length] = '\0';
+            return;
+        }
+        length += (size_t)wanted;
+        pid = fields.parent;
+    }
 }
 
 bool report_process_running(const struct report_process *process, bool *known)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "node_report.h"
 #include "preload_list.h"
 #include "request.h"
 #include "settings.h"
@@ -145,6 +146,47 @@ static void options_go_before_variables_one_by_one(void **state)
     assert_string_equal(request.mode, "off");
 }
 
+static const struct slurm_step step = {.job = 42, .node = 3, .name = "batch"};
+
+static void a_path_that_ends_with_a_slash_is_a_folder_for_a_node(void **state)
+{
+    char message[SLURM_MESSAGE_SIZE];
+
+    (void)state;
+    assert_true(slurm_node_report_is_folder("/r/"));
+    assert_false(slurm_node_report_is_folder("/r/%h-%p.json"));
+    assert_false(slurm_node_report_is_folder(""));
+    assert_false(slurm_node_report_is_folder(NULL));
+    assert_int_equal(slurm_node_report_check("/r/%j/%h/%%p/", message), 0);
+    assert_int_equal(slurm_node_report_check("/r/%p/", message), -1);
+    assert_non_null(strstr(message, "cannot have %p in it"));
+    assert_int_equal(slurm_node_report_check("/r/%%%r/", message), -1);
+}
+
+static void a_step_has_a_folder_of_its_own_on_each_node(void **state)
+{
+    char *path = slurm_node_report_path("/r/%j/100%%/", &step);
+    char *template = slurm_node_report_template(path);
+
+    (void)state;
+    assert_ptr_equal(strstr(path, "/r/42/100%/42.batch-3-"), path);
+    assert_ptr_equal(strstr(template, "/r/42/100%%/42.batch-3-"), template);
+    assert_non_null(strstr(template, "/%h-%p.json"));
+    free(template);
+    free(path);
+}
+
+static void a_report_inherited_from_another_step_of_the_job_is_known(void **state)
+{
+    (void)state;
+    assert_true(slurm_node_report_leads_into("/r/42.0-1-n/%h-%p.json", "/r/", &step));
+    assert_true(slurm_node_report_leads_into("/a%%b/42.0-1-n/%h-%p.json", "/a%%b/", &step));
+    assert_false(slurm_node_report_leads_into("/r/41.0-1-n/%h-%p.json", "/r/", &step));
+    assert_false(slurm_node_report_leads_into("/r/mine.json", "/r/", &step));
+    assert_false(slurm_node_report_leads_into("/mine/42.json", "/r/", &step));
+    assert_false(slurm_node_report_leads_into(NULL, "/r/", &step));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +198,9 @@ int main(void)
         cmocka_unit_test(empty_variables_ask_for_nothing),
         cmocka_unit_test(wrong_mode_with_a_very_long_name_is_refused),
         cmocka_unit_test(options_go_before_variables_one_by_one),
+        cmocka_unit_test(a_path_that_ends_with_a_slash_is_a_folder_for_a_node),
+        cmocka_unit_test(a_step_has_a_folder_of_its_own_on_each_node),
+        cmocka_unit_test(a_report_inherited_from_another_step_of_the_job_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,10 @@ class Site(TaskProlog):
         self.assertEqual(self.asked(env={"CUDAPOLICY_REPORT": "mine"})["CUDAPOLICY_REPORT"], "mine")
         self.assert_untouched(self.variables())
 
+    def test_in_a_folder_each_process_has_a_report(self):
+        self.site("reports=/site/%j/", "command=/usr/bin/cudapolicy")
+        self.assertEqual(self.asked()["CUDAPOLICY_REPORT"], "/site/%j/%j-%h-%p.json")
+
     def test_the_ceiling_lowers_the_mode_and_never_raises_it(self):
         self.site("mode_ceiling=observe")
         self.assertEqual(self.asked()["CUDAPOLICY_MODE"], "observe")

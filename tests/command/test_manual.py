@@ -9,7 +9,7 @@ import subprocess
 import support
 
 PAGE = os.environ["CUDAPOLICY_TEST_MANUAL"]
-COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "tune", "ctl")
+COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "tune", "ctl", "diff")
 
 
 class Manual(support.Case):

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node_report.h"
 #include "report/template.h"
 
 enum policy_mode slurm_mode_lower(enum policy_mode a, enum policy_mode b)
@@ -58,6 +59,9 @@ static bool take_template(struct slurm_settings *settings, const char *value, ch
     if (!report_expand_template(value, &values, path, sizeof path, message, SLURM_MESSAGE_SIZE)) {
         return false;
     }
+    if (slurm_node_report_is_folder(value) && slurm_node_report_check(value, message) != 0) {
+        return false;
+    }
     settings->reports = value;
     return true;
 }
@@ -71,6 +75,13 @@ static bool take_argument(struct slurm_settings *settings, const char *argument,
             return false;
         }
         settings->library = path;
+        return true;
+    }
+    if ((value = value_of(argument, "command")) != NULL) {
+        if ((path = absolute("command", value, message)) == NULL) {
+            return false;
+        }
+        settings->command = path;
         return true;
     }
     if ((value = value_of(argument, "default_policy")) != NULL) {
@@ -88,10 +99,11 @@ static bool take_argument(struct slurm_settings *settings, const char *argument,
         }
         return true;
     }
-    snprintf(message, SLURM_MESSAGE_SIZE,
-             "'%s' is none of library=PATH, default_policy=FILE, reports=TEMPLATE and "
-             "mode_ceiling=MODE",
-             argument);
+    snprintf(
+        message, SLURM_MESSAGE_SIZE,
+        "'%s' is none of library=PATH, command=PATH, default_policy=FILE, reports=TEMPLATE and "
+        "mode_ceiling=MODE",
+        argument);
     return false;
 }
 
@@ -103,6 +115,7 @@ int slurm_settings_read(struct slurm_settings *settings, int count, char *const 
 
     *settings = (struct slurm_settings){
         .library = CUDAPOLICY_LIBDIR "/libcudapolicy.so",
+        .command = CUDAPOLICY_BINDIR "/cudapolicy",
         .mode_ceiling = POLICY_MODE_ENFORCE,
     };
     for (int i = 0; i < count; i++) {

@@ -11,6 +11,7 @@
 /* The strings are the arguments' own, and live as long as these. */
 struct slurm_settings {
     const char *library;           /* libcudapolicy.so on the compute nodes */
+    const char *command;           /* cudapolicy on the compute nodes */
     const char *default_policy;    /* of tasks for which none was asked; NULL: none */
     const char *reports;           /* report template of tasks that have none; NULL: no report */
     enum policy_mode mode_ceiling; /* tasks run in this mode, or a lower one */

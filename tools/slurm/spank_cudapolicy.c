@@ -6,21 +6,25 @@
  *                           say; slurm_spank_init_post_opt checks it, and writes it into the
  *                           client's environment (submit.c)
  *   slurmstepd              slurm_spank_task_init, in each task's process and as its user, reads it
- *                           in the task's environment and changes that (task.c)
+ *                           in the task's environment and changes that (task.c);
+ * slurm_spank_task_exit has the reports of all tasks made one (node_merge.c)
  *
  * A job is failed in slurm_spank_task_init alone: elsewhere on the node Slurm reports success for
  * what never ran, and drains the node.
  */
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #pragma GCC visibility push(default)
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 SPANK_PLUGIN(cudapolicy, 1)
 #pragma GCC visibility pop
 
 #include "check_file.h"
+#include "node_report.h"
 #include "request.h"
 #include "settings.h"
 #include "submit.h"
@@ -68,7 +72,8 @@ static struct spank_option spank_option_table[] = {
         .name = (char[]){"cuda-policy-report"},
         .arginfo = (char[]){"TEMPLATE"},
         .usage = (char[]){"[cudapolicy] where each process writes its report: a path with %h "
-                          "(host), %p (process), %j (job), %r (rank)"},
+                          "(host), %p (process), %j (job), %r (rank); a folder, which ends "
+                          "with /, gets one file for each step and node"},
         .has_arg = 1,
         .val = OPTION_REPORT,
         .cb = take_option,
@@ -278,6 +283,26 @@ static int copy_request(struct slurm_request *request)
     return 0;
 }
 
+static struct slurm_step step_of(spank_t spank, char *name, size_t size)
+{
+    uint32_t job = 0, node = 0, step = 0;
+
+    spank_get_item(spank, S_JOB_ID, &job);
+    spank_get_item(spank, S_JOB_NODEID, &node);
+    spank_get_item(spank, S_JOB_STEPID, &step);
+    switch (step) {
+    case SLURM_BATCH_SCRIPT:
+        snprintf(name, size, "batch");
+        break;
+    case SLURM_INTERACTIVE_STEP:
+        snprintf(name, size, "interactive");
+        break;
+    default:
+        snprintf(name, size, "%u", (unsigned)step);
+    }
+    return (struct slurm_step){.job = job, .node = node, .name = name};
+}
+
 static bool is_first_of_node(spank_t spank)
 {
     int task = 0;
@@ -289,12 +314,15 @@ int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
 {
     /* One of the node's tasks speaks for all: the others would say the same. */
     slurm_complain *say = is_first_of_node(spank) ? complain : complain_in_silence;
+    char name[16];
+    const struct slurm_step step = step_of(spank, name, sizeof name);
     const struct slurm_task task = {
         .get = task_variable,
         .set = set_task_variable,
         .unset = unset_task_variable,
         .environment = spank,
         .complain = say,
+        .step = &step,
     };
     struct slurm_settings settings;
     struct slurm_request request;
@@ -317,4 +345,83 @@ int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
         return -1;
     }
     return slurm_task_prepare(&task, &settings, &request);
+}
+
+/* Where the step's processes wrote their reports, if it was into a folder; else NULL. */
+static const char *folder_of(spank_t spank, const struct slurm_settings *settings)
+{
+    struct slurm_request request;
+    char message[SLURM_MESSAGE_SIZE];
+    const char *folder;
+
+    if (slurm_request_read(&request, task_variable, spank, message) != 0) {
+        return NULL;
+    }
+    folder = request.report != NULL ? request.report : settings->reports;
+    return slurm_node_report_is_folder(folder) ? folder : NULL;
+}
+
+static bool read_user(spank_t spank, struct slurm_user *user)
+{
+    gid_t *groups = NULL;
+    int count = 0;
+
+    if (spank_get_item(spank, S_JOB_UID, &user->user) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_GID, &user->group) != ESPANK_SUCCESS) {
+        return false;
+    }
+    if (spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &groups, &count) == ESPANK_SUCCESS &&
+        count > 0) {
+        user->groups = groups;
+        user->group_count = (size_t)count;
+    }
+    return true;
+}
+
+static void merge_reports(spank_t spank, int count, char *arguments[])
+{
+    struct slurm_settings settings;
+    struct slurm_user user = {0};
+    char message[SLURM_MESSAGE_SIZE], name[16], *path;
+    const char *folder;
+    struct slurm_step step;
+
+    slurm_settings_read(&settings, count, arguments, message);
+    folder = folder_of(spank, &settings);
+    if (folder == NULL || !read_user(spank, &user)) {
+        return;
+    }
+    step = step_of(spank, name, sizeof name);
+    path = slurm_node_report_path(folder, &step);
+    if (path != NULL) {
+        slurm_node_report_merge(settings.command, path, &user, complain);
+    }
+    free(path);
+}
+
+/*
+ * When the last task of the node has ended, and before the client is told: once that is over, Slurm
+ * kills what is left of the step, and that would be the merge. Whatever happens here, the step ends
+ * as it has.
+ */
+int slurm_spank_task_exit(spank_t spank, int count, char *arguments[])
+{
+    static uint32_t ended;
+    uint32_t tasks = 0;
+
+    if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS &&
+        ++ended == tasks) {
+        merge_reports(spank, count, arguments);
+    }
+    return 0;
+}
+
+/* The last call of a step on its node: a second try, where a job was killed together with the
+ * first. There is nothing left to do after one that succeeded. */
+int slurm_spank_exit(spank_t spank, int count, char *arguments[])
+{
+    if (spank_context() == S_CTX_REMOTE) {
+        merge_reports(spank, count, arguments);
+    }
+    return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node_report.h"
 #include "preload_list.h"
 #include "report/template.h"
 
@@ -57,7 +58,8 @@ static int check_template(const char *report, slurm_complain *complain)
     const struct report_template_values values = {.host = "h", .pid = 1, .job = "1", .rank = "0"};
     char path[PATH_MAX], message[SLURM_MESSAGE_SIZE];
 
-    if (report_expand_template(report, &values, path, sizeof path, message, sizeof message)) {
+    if (report_expand_template(report, &values, path, sizeof path, message, sizeof message) &&
+        (!slurm_node_report_is_folder(report) || slurm_node_report_check(report, message) == 0)) {
         return 0;
     }
     complain(message);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "task.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,17 +66,56 @@ static int set_mode(const struct slurm_task *task, enum policy_mode ceiling, con
     return set(task, "CUDAPOLICY_MODE", slurm_mode_name(slurm_mode_lower(mode, ceiling)));
 }
 
+/* Reports of a folder: the step has its own in there. One that is inherited from the batch script
+ * leads into the script's, on another node perhaps. */
+static int set_report(const struct slurm_task *task, const char *report)
+{
+    char *path, *template, line[SLURM_MESSAGE_SIZE];
+    int result = -1;
+
+    if (!slurm_node_report_is_folder(report) || task->step == NULL) {
+        return set(task, "CUDAPOLICY_REPORT", report);
+    }
+    path = slurm_node_report_path(report, task->step);
+    if (path == NULL || slurm_node_report_make(path) != 0) {
+        snprintf(line, sizeof line, "cannot make the folder '%s' for reports: %s",
+                 path != NULL ? path : report, strerror(errno));
+        task->complain(line);
+        free(path);
+        return -1;
+    }
+    template = slurm_node_report_template(path);
+    result = set(task, "CUDAPOLICY_REPORT", template);
+    free(template);
+    free(path);
+    return result;
+}
+
+/* Whether the site's place for reports holds for the task. */
+static bool takes_site_reports(const struct slurm_task *task, const struct slurm_settings *settings)
+{
+    const char *present = value_of(task, "CUDAPOLICY_REPORT");
+
+    return present == NULL ||
+           (slurm_node_report_is_folder(settings->reports) && task->step != NULL &&
+            slurm_node_report_leads_into(present, settings->reports, task->step));
+}
+
 static int set_variables(const struct slurm_task *task, const struct slurm_settings *settings,
                          const struct slurm_request *request, const char *policy)
 {
     const char *report = request->report;
 
-    if (report == NULL && value_of(task, "CUDAPOLICY_REPORT") == NULL) {
-        report = settings->reports;
-    }
-    if ((policy != NULL && set(task, "CUDAPOLICY_FILE", policy) != 0) ||
-        (report != NULL && set(task, "CUDAPOLICY_REPORT", report) != 0)) {
+    if (policy != NULL && set(task, "CUDAPOLICY_FILE", policy) != 0) {
         return -1;
+    }
+    if (report != NULL && set_report(task, report) != 0) {
+        return -1;
+    }
+    /* What only the site wants and cannot be had ends no task. */
+    if (report == NULL && settings->reports != NULL && takes_site_reports(task, settings) &&
+        set_report(task, settings->reports) != 0) {
+        task->unset(task->environment, "CUDAPOLICY_REPORT");
     }
     if (set_mode(task, settings->mode_ceiling, request->mode) != 0) {
         return -1;

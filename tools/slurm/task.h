@@ -5,6 +5,7 @@
 /* The environment of a task under a policy. */
 
 #include "check_file.h"
+#include "node_report.h"
 #include "request.h"
 #include "settings.h"
 
@@ -14,6 +15,7 @@ struct slurm_task {
     void (*unset)(void *environment, const char *name);
     void *environment;
     slurm_complain *complain;
+    const struct slurm_step *step; /* for a folder of reports; NULL: not known */
 };
 
 /*
