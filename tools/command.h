@@ -30,6 +30,10 @@ enum {
     COMMAND_OPTION_LONG = 256,
 };
 
+/* For the build, which makes the shell completion: as the first word behind a subcommand, its
+ * options are listed and nothing is done. In no help, since it is not for people. */
+#define COMMAND_LIST_OPTIONS "--list-options"
+
 struct command {
     const char *name;
     const char *summary; /* one line, for the list of subcommands */

@@ -188,6 +188,7 @@ void preload_configuration_facts(const struct preload_configuration *configurati
     const struct preload_rank *rank = &configuration->rank;
 
     preload_configuration_policy_facts(configuration, policy);
+    report_fact("cudapolicy", "version", "%s", CUDAPOLICY_VERSION);
     report_fact("job", "host", "%s", configuration->host);
     if (rank->job != NULL)
         report_fact("job", "id", "%s", rank->job);

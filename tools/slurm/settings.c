@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "own_library.h"
 #include "report/template.h"
 
 enum policy_mode slurm_mode_lower(enum policy_mode a, enum policy_mode b)
@@ -102,7 +103,7 @@ int slurm_settings_read(struct slurm_settings *settings, int count, char *const 
     int result = 0;
 
     *settings = (struct slurm_settings){
-        .library = CUDAPOLICY_LIBDIR "/libcudapolicy.so",
+        .library = slurm_own_library(),
         .mode_ceiling = POLICY_MODE_ENFORCE,
     };
     for (int i = 0; i < count; i++) {

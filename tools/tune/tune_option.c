@@ -2,6 +2,7 @@
 #include "tune_option.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,13 @@ static const struct {
     [OWN_BASELINE] = {"baseline", '\0', true}, [OWN_SEARCH_BLOCKS] = {"search-blocks", '\0', true},
     [OWN_HALVING] = {"halving", '\0', false},  [OWN_SUGGEST] = {"suggest", '\0', true},
 };
+
+static void list_own_options(void)
+{
+    for (int i = 0; i < OWN_COUNT; i++) {
+        printf("--%s%s\n", own_options[i].name, own_options[i].argument ? "=" : "");
+    }
+}
 
 /* The own option that a word is; *attached: its argument, where it is in the same word, else NULL.
  * OWN_COUNT: it is none. */
@@ -219,6 +227,10 @@ int tune_options_parse(const struct command *command, int argc, char **argv,
     *options = (struct tune_options){
         .limit = DEFAULT_LIMIT, .blocks = DEFAULT_SEARCH_BLOCKS, .words = rest};
     rest[0] = argv[0];
+    if (argc > 1 && strcmp(argv[1], COMMAND_LIST_OPTIONS) == 0) {
+        list_own_options(); /* ab's parser adds its own */
+        return ab_options_parse(command, argc, argv, &options->ab);
+    }
     end = take_own_options(command, argc, argv, options, rest, &count);
     if (end < 0) {
         status = COMMAND_USAGE;
