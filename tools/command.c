@@ -46,11 +46,21 @@ static void name_option(char **argv, char *text, size_t size)
     }
 }
 
-/* The table of options, as the shell completion is made from: a line each, --NAME or --NAME=. */
+void command_list_option(const char *name, bool argument, int letter)
+{
+    printf("--%s%s", name, argument ? "=" : "");
+    if (letter > 0 && letter < COMMAND_OPTION_LONG) {
+        printf(" -%c", letter);
+    }
+    putchar('\n');
+}
+
+/* The table of options, from which the shell completion is made: a line each, --NAME or, with an
+ * argument, --NAME=; behind it the short form. */
 static void list_options(const struct option *options)
 {
     for (; options->name != NULL; options++) {
-        printf("--%s%s\n", options->name, options->has_arg == no_argument ? "" : "=");
+        command_list_option(options->name, options->has_arg != no_argument, options->val);
     }
 }
 

@@ -26,7 +26,8 @@ const struct command command_show = {
     .usage = "[OPTION]...",
     .help =
         "Without a choice, shows the versions of the command, the library and the driver, the\n"
-        "devices, and how their SMs can be divided. Where there is no driver or no GPU, it says so, and that is no error.\n\n"
+        "devices, and how their SMs can be divided. Where there is no driver or no GPU, it says "
+        "so, and that is no error.\n\n"
         "Options:\n"
         "  -p, --policy FILE   with the devices: what the partitions of this policy get on each\n"
         "      --devices       the driver and the devices\n"
@@ -208,13 +209,14 @@ static json_t *settings_json(void)
     for (size_t s = 0; s < section_count; s++) {
         for (size_t k = 0; k < key_count; k++) {
             if ((keys[k].sections & 1U << sections[s].section) != 0) {
-                json_array_append_new(array,
-                                      json_pack("{s:s, s:s, s:s, s:s, s:b, s:s?, s:s, s:o}",
-                                                "section", sections[s].text, "key", keys[k].text,
-                                                "role", role_name(keys[k].role), "values",
-                                                keys[k].values, "repeatable", keys[k].repeatable,
-                                                "when_set", default_when_set(&keys[k]), "help",
-                                                keys[k].help, "words", words_json(keys[k].words)));
+                json_array_append_new(
+                    array, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s?, s:s, s:o}", "section",
+                                     sections[s].text, "key", keys[k].text, "role",
+                                     role_name(keys[k].role), "values", keys[k].values,
+                                     "repeatable", keys[k].repeatable, "unset",
+                                     (keys[k].unset_sections & 1U << sections[s].section) != 0,
+                                     "when_set", default_when_set(&keys[k]), "help", keys[k].help,
+                                     "words", words_json(keys[k].words)));
             }
         }
     }

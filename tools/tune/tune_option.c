@@ -2,7 +2,6 @@
 #include "tune_option.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +45,7 @@ static const struct {
 static void list_own_options(void)
 {
     for (int i = 0; i < OWN_COUNT; i++) {
-        printf("--%s%s\n", own_options[i].name, own_options[i].argument ? "=" : "");
+        command_list_option(own_options[i].name, own_options[i].argument, own_options[i].letter);
     }
 }
 
