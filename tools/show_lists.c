@@ -22,8 +22,8 @@ enum reader {
 };
 
 static const char *const reader_names[] = {
-    [LIBRARY] = "library",         [COMMAND] = "command",   [SLURM] = "Slurm",
-    [SHELL] = "ab's own commands", [INTERNAL] = "internal",
+    [LIBRARY] = "library", [COMMAND] = "command",   [SLURM] = "Slurm",
+    [SHELL] = "shell",     [INTERNAL] = "internal",
 };
 
 static const struct {
