@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 import support
 
@@ -49,34 +50,54 @@ def tree(folder):
     return found
 
 
+def succeeds(*command, cwd=None, **changes):
+    result = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, timeout=support.TIME_LIMIT,
+                            cwd=cwd, env=support.environment(**changes))
+    if result.returncode != 0:
+        raise AssertionError(result)
+    return result
+
+
+def install(stage, kept_log=None):
+    """Installs into this folder; the folder there that stands for the prefix. kept_log: where meson's record
+    of it goes."""
+    log = None
+    if os.path.exists(LOG):
+        with open(LOG, "rb") as file:
+            log = file.read()
+    try:
+        succeeds(*MESON, "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", stage)
+        if kept_log is not None:
+            shutil.copy(LOG, kept_log)
+    finally:
+        # `ninja uninstall` goes by this file, and is about the user's own installation.
+        if log is not None:
+            with open(LOG, "wb") as file:
+                file.write(log)
+        elif os.path.exists(LOG):
+            os.unlink(LOG)
+    return stage + PREFIX
+
+
 class Installation(support.Case):
     def setUp(self):
         super().setUp()
         self.stage = self.path("stage")
-        # The user's own `ninja uninstall` goes by this file.
-        if os.path.exists(LOG):
-            shutil.copy(LOG, self.path("log"))
-            self.addCleanup(shutil.copy, self.path("log"), LOG)
-
-    def install(self):
-        self.succeeds(*MESON, "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", self.stage)
-        return self.stage + PREFIX
-
-    def succeeds(self, *command, **changes):
-        result = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, timeout=support.TIME_LIMIT,
-                                cwd=self.folder, env=support.environment(**changes))
-        self.assertEqual(result.returncode, 0, result)
-        return result
 
     def uninstall(self):
-        return self.succeeds(os.path.join(support.SOURCE, "tools", "uninstall"), "--destdir", self.stage,
-                             BUILD).stdout
+        return succeeds(os.path.join(support.SOURCE, "tools", "uninstall"), "--destdir", self.stage,
+                        BUILD).stdout
 
 
-class Contents(Installation):
+class Contents(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.top = tempfile.mkdtemp(prefix="cudapolicy-install-")
+        cls.addClassCleanup(shutil.rmtree, cls.top)
+        cls.prefix = install(os.path.join(cls.top, "stage"))
+
     def test_everything_that_a_user_needs_is_there_and_nothing_else(self):
-        prefix = self.install()
         policies = [os.path.join("share/cudapolicy", name)
                     for name in os.listdir(os.path.join(support.SOURCE, "policy"))
                     if name.endswith((".ini", ".md"))]
@@ -85,12 +106,11 @@ class Contents(Installation):
                   "share/bash-completion/completions/cudapolicy", "share/man/man1/cudapolicy.1",
                   "share/man/man5/cudapolicy.ini.5", "share/man/man7/libcudapolicy.7", *policies]
         plugin = f"{option('libdir')}/slurm/spank_cudapolicy.so"
-        files = sorted(name for name, what in tree(prefix).items() if what != "folder")
+        files = sorted(name for name, what in tree(self.prefix).items() if what != "folder")
         self.assertEqual([name for name in files if name != plugin], sorted(wanted))
 
     def test_modes_are_those_of_programs_and_of_files(self):
-        prefix = self.install()
-        for top, _, files in os.walk(prefix):
+        for top, _, files in os.walk(self.prefix):
             for name in files:
                 runs = name in ("cudapolicy", "task-prolog") and "completions" not in top
                 mode = os.stat(os.path.join(top, name)).st_mode & 0o777
@@ -98,58 +118,58 @@ class Contents(Installation):
                     self.assertEqual(mode, 0o755 if runs else 0o644, name)
 
     def test_no_path_of_the_build_is_in_it(self):
-        prefix = self.install()
         for name in ("bin/cudapolicy", f"{option('libdir')}/libcudapolicy.so"):
-            text = self.succeeds("readelf", "-Wd", os.path.join(prefix, name)).stdout
+            text = succeeds("readelf", "-Wd", os.path.join(self.prefix, name)).stdout
             self.assertNotRegex(text, r"\((RPATH|RUNPATH)\)")
 
 
-class Moved(Installation):
+class Moved(support.Case):
     """The installed tree at a place that the build has never heard of."""
 
-    def setUp(self):
-        super().setUp()
-        prefix = self.install()
-        self.moved = self.path("elsewhere")
-        os.rename(prefix, self.moved)
-        self.cudapolicy = os.path.join(self.moved, "bin", "cudapolicy")
-        self.library = os.path.join(self.moved, option("libdir"), "libcudapolicy.so")
+    @classmethod
+    def setUpClass(cls):
+        cls.top = tempfile.mkdtemp(prefix="cudapolicy-install-")
+        cls.addClassCleanup(shutil.rmtree, cls.top)
+        cls.moved = os.path.join(cls.top, "elsewhere")
+        os.rename(install(os.path.join(cls.top, "stage")), cls.moved)
+        cls.cudapolicy = os.path.join(cls.moved, "bin", "cudapolicy")
+        cls.library = os.path.join(cls.moved, option("libdir"), "libcudapolicy.so")
 
     def test_the_command_finds_the_library_beside_it(self):
-        shown = json.loads(self.succeeds(self.cudapolicy, "show", "--json").stdout)
+        shown = json.loads(succeeds(self.cudapolicy, "show", "--json").stdout)
         self.assertEqual(shown["library"]["path"], self.library)
         self.assertTrue(shown["library"]["version"].startswith(f"cudapolicy {shown['version']} ("))
 
     def test_it_does_so_by_way_of_a_link(self):
         os.symlink(self.cudapolicy, self.path("link"))
-        shown = json.loads(self.succeeds(self.path("link"), "show", "--json").stdout)
+        shown = json.loads(succeeds(self.path("link"), "show", "--json").stdout)
         self.assertEqual(shown["library"]["path"], self.library)
 
     def test_the_command_finds_the_policies_beside_it_and_they_are_right(self):
-        shown = json.loads(self.succeeds(self.cudapolicy, "show", "--policies", "--json").stdout)["policies"]
+        shown = json.loads(succeeds(self.cudapolicy, "show", "--policies", "--json").stdout)["policies"]
         names = [name for name in os.listdir(os.path.join(support.SOURCE, "policy")) if name.endswith(".ini")]
         self.assertEqual([entry["path"] for entry in shown],
                          [os.path.join(self.moved, "share", "cudapolicy", name) for name in sorted(names)])
         for entry in shown:
             self.assertRegex(entry["title"], r"^[A-Z0-9].*\.$")
-            self.succeeds(self.cudapolicy, "check", "-q", entry["path"])
+            succeeds(self.cudapolicy, "check", "-q", entry["path"])
 
     def test_a_program_runs_under_a_policy(self):
         policy = self.write("p.ini", POLICY)
         report = self.path("job.json")
-        self.succeeds(self.cudapolicy, "run", "-p", policy, "--report", report, "--", PROGRAM, "launch",
+        succeeds(self.cudapolicy, "run", "-p", policy, "--report", report, "--", PROGRAM, "launch",
                       "kernel", "1", "4", LD_LIBRARY_PATH=DOUBLES)
         with open(report, encoding="utf-8") as file:
             job = json.load(file)
         rule, = job["summary"]["rules"]
         self.assertEqual(rule["launch_outcomes"]["applied"], 1)
         version = job["processes"][0]["facts"]["cudapolicy"]["version"]
-        self.assertEqual(self.succeeds(self.cudapolicy, "--version").stdout, f"cudapolicy {version}\n")
+        self.assertEqual(succeeds(self.cudapolicy, "--version").stdout, f"cudapolicy {version}\n")
 
     def test_the_task_prolog_preloads_the_library_of_its_own_tree(self):
         policy = self.write("p.ini", POLICY)
         prolog = os.path.join(self.moved, option("libexecdir"), "cudapolicy", "task-prolog")
-        said = self.succeeds(prolog, SLURM_CUDA_POLICY=policy, LD_PRELOAD=None).stdout
+        said = succeeds(prolog, SLURM_CUDA_POLICY=policy, LD_PRELOAD=None).stdout
         self.assertIn(f"export LD_PRELOAD={self.library}\n", said)
 
     def test_the_completion_does_not_depend_on_the_place(self):
@@ -162,13 +182,13 @@ class Moved(Installation):
 
 class Uninstall(Installation):
     def test_nothing_is_left(self):
-        self.install()
+        install(self.stage)
         self.assertRegex(self.uninstall(), r"^\d\d files removed\n$")
         self.assertFalse(os.path.exists(self.stage), tree(self.stage))
 
     def test_nothing_is_left_after_several_installations(self):
-        self.install()
-        self.install()
+        install(self.stage)
+        install(self.stage)
         self.uninstall()
         self.assertFalse(os.path.exists(self.stage), tree(self.stage))
 
@@ -179,16 +199,33 @@ class Uninstall(Installation):
             with open(os.path.join(prefix, name), "w", encoding="ascii") as file:
                 file.write(name)
         before = tree(self.stage)
-        self.install()
+        install(self.stage)
         self.assertNotEqual(tree(self.stage), before)
         self.uninstall()
         self.assertEqual(tree(self.stage), before)
 
     def test_mesons_own_way_leaves_nothing_after_one_installation(self):
-        self.install()
-        subprocess.run([*MESON, "--internal", "uninstall"], cwd=BUILD, check=True,
-                       stdout=subprocess.DEVNULL, timeout=support.TIME_LIMIT)
+        log = os.path.join(self.folder, "meson-logs", "install-log.txt")
+        os.mkdir(os.path.dirname(log))
+        install(self.stage, kept_log=log)
+        succeeds(*MESON, "--internal", "uninstall", cwd=self.folder)
         self.assertFalse(os.path.exists(self.stage), tree(self.stage))
+
+    def test_folders_that_a_system_has_anyhow_stay_though_empty(self):
+        path = os.path.join(support.SOURCE, "tools", "uninstall")
+        program = {"__name__": "uninstall"}
+        with open(path, encoding="utf-8") as file:
+            exec(compile(file.read(), path, "exec"), program)  # pylint: disable=exec-used
+        keep = program["kept"]("/usr/local", "lib/x86_64-linux-gnu", "")
+        self.assertLessEqual({"/", "/usr/local", "/usr/local/bin", "/usr/local/lib/x86_64-linux-gnu",
+                              "/usr/local/share/man/man5"}, keep)
+        self.assertNotIn("/usr/local/share/cudapolicy", keep)
+        self.assertEqual(program["kept"]("/opt/cudapolicy", "lib", ""), {"/", "/opt"})
+        folder = self.path("opt/one/two")
+        os.makedirs(folder)
+        program["remove_empty"](folder, {self.path("opt")})
+        self.assertEqual(os.listdir(self.folder), ["opt"])
+        self.assertEqual(os.listdir(self.path("opt")), [])
 
     def test_a_folder_that_is_no_build_is_a_mistake(self):
         result = subprocess.run([os.path.join(support.SOURCE, "tools", "uninstall"), self.folder],
