@@ -26,7 +26,7 @@ const struct command command_show = {
     .usage = "[OPTION]...",
     .help =
         "Without a choice, shows the versions of the command, the library and the driver, the\n"
-        "devices, and how their SMs can be divided. Where there is no driver or no GPU, it says "
+        "devices, and how their SMs can be divided. Where there is no driver or no GPU, it says\n"
         "so, and that is no error.\n\n"
         "Options:\n"
         "  -p, --policy FILE   with the devices: what the partitions of this policy get on each\n"

@@ -34,6 +34,10 @@ def missing():
             return f"no {program} (package {package})"
     if not os.path.exists("/usr/include/slurm/spank.h"):
         return "no headers of Slurm"
+    meson = shutil.which("meson")
+    if meson is None or subprocess.run([meson, "--version"], check=True, stdout=subprocess.PIPE,
+                                       text=True).stdout.startswith("0."):
+        return "no meson 1.0 in the PATH, where debhelper looks for it"
     return None
 
 
@@ -46,7 +50,8 @@ def build():
                 [os.path.join(support.SOURCE, "tools", "package"), built], check=False, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT, timeout=360,
                 env=support.environment(CUDA_INCLUDE=os.environ["CUDAPOLICY_TEST_CUDA_INCLUDE"],
-                                        LD_LIBRARY_PATH=None, PYTHONPATH=None, MALLOC_PERTURB_=None)).returncode
+                                        LD_LIBRARY_PATH=None, PYTHONPATH=None, MALLOC_PERTURB_=None,
+                                        DEB_BUILD_OPTIONS="noautodbgsym")).returncode
         if status != 0:
             with open(os.path.join(built, "log"), encoding="utf-8") as log:
                 sys.stderr.write("".join(log.readlines()[-60:]))
