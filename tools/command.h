@@ -65,8 +65,8 @@ int command_usage_error(const struct command *command, const char *format, ...)
 int command_option(const struct command *command, int argc, char **argv, const char *short_options,
                    const struct option *long_options);
 
-/* For a subcommand that reads options itself: one of them, as COMMAND_LIST_OPTIONS lists them. letter:
- * its short form, or 0. */
+/* For a subcommand that reads options itself: one of them, as COMMAND_LIST_OPTIONS lists them.
+ * letter: its short form, or 0. */
 void command_list_option(const char *name, bool argument, int letter);
 
 /* Prints the help of a subcommand on stdout. */
