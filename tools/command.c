@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,12 +46,34 @@ static void name_option(char **argv, char *text, size_t size)
     }
 }
 
+void command_list_option(const char *name, bool argument, int letter)
+{
+    printf("--%s%s", name, argument ? "=" : "");
+    if (letter > 0 && letter < COMMAND_OPTION_LONG) {
+        printf(" -%c", letter);
+    }
+    putchar('\n');
+}
+
+/* The table of options, from which the shell completion is made: a line each, --NAME or, with an
+ * argument, --NAME=; behind it the short form. */
+static void list_options(const struct option *options)
+{
+    for (; options->name != NULL; options++) {
+        command_list_option(options->name, options->has_arg != no_argument, options->val);
+    }
+}
+
 int command_option(const struct command *command, int argc, char **argv, const char *short_options,
                    const struct option *long_options)
 {
     char text[200];
     int option;
 
+    if (argc > 1 && strcmp(argv[1], COMMAND_LIST_OPTIONS) == 0) {
+        list_options(long_options);
+        exit(command_finish(COMMAND_SUCCESS));
+    }
     opterr = 0;
     option = getopt_long(argc, argv, short_options, long_options, NULL);
     if (option != '?' && option != ':') {

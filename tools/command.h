@@ -31,6 +31,10 @@ enum {
     COMMAND_OPTION_LONG = 256,
 };
 
+/* For the build, which makes the shell completion: as the first word behind a subcommand, its
+ * options are listed and nothing is done. In no help, since it is not for people. */
+#define COMMAND_LIST_OPTIONS "--list-options"
+
 struct command {
     const char *name;
     const char *summary; /* one line, for the list of subcommands */
@@ -62,6 +66,10 @@ int command_usage_error(const struct command *command, const char *format, ...)
  * that is none. */
 int command_option(const struct command *command, int argc, char **argv, const char *short_options,
                    const struct option *long_options);
+
+/* For a subcommand that reads options itself: one of them, as COMMAND_LIST_OPTIONS lists them.
+ * letter: its short form, or 0. */
+void command_list_option(const char *name, bool argument, int letter);
 
 /* Prints the help of a subcommand on stdout. */
 int command_help(const struct command *command);

@@ -15,6 +15,7 @@
 #include "policy/vocabulary.h"
 #include "policy_input.h"
 #include "report/outcome.h"
+#include "show_lists.h"
 #include "table.h"
 
 static int show_main(const struct command *command, int argc, char **argv);
@@ -24,8 +25,9 @@ const struct command command_show = {
     .summary = "show devices, or what a policy may say",
     .usage = "[OPTION]...",
     .help =
-        "Without a choice, shows the version, the driver and the devices, and how their SMs can\n"
-        "be divided. Where there is no driver or no GPU, it says so, and that is no error.\n\n"
+        "Without a choice, shows the versions of the command, the library and the driver, the\n"
+        "devices, and how their SMs can be divided. Where there is no driver or no GPU, it says\n"
+        "so, and that is no error.\n\n"
         "Options:\n"
         "  -p, --policy FILE   with the devices: what the partitions of this policy get on each\n"
         "      --devices       the driver and the devices\n"
@@ -33,6 +35,8 @@ const struct command command_show = {
         "      --entry-points  the functions of CUDA that are wrapped\n"
         "      --exceptions    those that are not, each with the reason\n"
         "      --reasons       outcomes of a setting, and reasons for a refusal\n"
+        "      --policies      the policies that are installed with this command\n"
+        "      --variables     the environment variables that are read\n"
         "      --json          print as JSON\n"
         "  -w, --wide          do not shorten to the terminal's width\n"
         "  -h, --help          print this help\n\n"
@@ -52,6 +56,8 @@ enum {
     OPTION_ENTRY_POINTS,
     OPTION_EXCEPTIONS,
     OPTION_REASONS,
+    OPTION_POLICIES,
+    OPTION_VARIABLES,
     OPTION_JSON,
 };
 
@@ -96,6 +102,7 @@ static void print_devices(const struct device_options *options, bool wide)
 
     devices_read(&devices);
     printf("cudapolicy %s\n", CUDAPOLICY_VERSION);
+    library_print();
     if (devices.driver_version != 0) {
         printf("driver for CUDA %d.%d\n", devices.driver_version / 1000,
                devices.driver_version % 1000 / 10);
@@ -130,8 +137,8 @@ static json_t *devices_json(const struct device_options *options)
                       "mem_sync_domains", device->mem_sync_domains, "clusters", device->clusters));
     }
     partitions_json(list, options->policy, options->fake_domains);
-    document = json_pack("{s:s, s:i, s:o, s:o}", "version", CUDAPOLICY_VERSION, "driver_version",
-                         devices.driver_version, "absent",
+    document = json_pack("{s:s, s:o, s:i, s:o, s:o}", "version", CUDAPOLICY_VERSION, "library",
+                         library_json(), "driver_version", devices.driver_version, "absent",
                          devices.absent != NULL ? json_output_string(devices.absent) : json_null(),
                          "devices", list);
     devices_release(&devices);
@@ -178,6 +185,20 @@ static json_t *words_json(enum policy_word_list list)
     return array;
 }
 
+static json_t *sections_json(void)
+{
+    size_t count;
+    const struct policy_section_entry *sections = policy_vocabulary_sections(&count);
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(array,
+                              json_pack("{s:s, s:b, s:s}", "section", sections[i].text, "named",
+                                        sections[i].named, "help", sections[i].help));
+    }
+    return array;
+}
+
 static json_t *settings_json(void)
 {
     size_t section_count, key_count;
@@ -188,13 +209,14 @@ static json_t *settings_json(void)
     for (size_t s = 0; s < section_count; s++) {
         for (size_t k = 0; k < key_count; k++) {
             if ((keys[k].sections & 1U << sections[s].section) != 0) {
-                json_array_append_new(array,
-                                      json_pack("{s:s, s:s, s:s, s:s, s:b, s:s?, s:s, s:o}",
-                                                "section", sections[s].text, "key", keys[k].text,
-                                                "role", role_name(keys[k].role), "values",
-                                                keys[k].values, "repeatable", keys[k].repeatable,
-                                                "when_set", default_when_set(&keys[k]), "help",
-                                                keys[k].help, "words", words_json(keys[k].words)));
+                json_array_append_new(
+                    array, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s?, s:s, s:o}", "section",
+                                     sections[s].text, "key", keys[k].text, "role",
+                                     role_name(keys[k].role), "values", keys[k].values,
+                                     "repeatable", keys[k].repeatable, "unset",
+                                     (keys[k].unset_sections & 1U << sections[s].section) != 0,
+                                     "when_set", default_when_set(&keys[k]), "help", keys[k].help,
+                                     "words", words_json(keys[k].words)));
             }
         }
     }
@@ -324,6 +346,12 @@ static void show_text(int what, const struct device_options *options, bool wide)
     case OPTION_REASONS:
         print_reasons();
         break;
+    case OPTION_POLICIES:
+        policies_print(wide);
+        break;
+    case OPTION_VARIABLES:
+        variables_print(wide);
+        break;
     default:
         print_devices(options, wide);
     }
@@ -333,14 +361,18 @@ static json_t *show_json(int what, const struct device_options *options)
 {
     switch (what) {
     case OPTION_SETTINGS:
-        return json_pack("{s:o, s:o}", "settings", settings_json(), "quantities",
-                         quantities_json());
+        return json_pack("{s:o, s:o, s:o}", "sections", sections_json(), "settings",
+                         settings_json(), "quantities", quantities_json());
     case OPTION_ENTRY_POINTS:
         return json_pack("{s:o}", "entry_points", entry_points_json());
     case OPTION_EXCEPTIONS:
         return json_pack("{s:o}", "exceptions", exceptions_json());
     case OPTION_REASONS:
         return reasons_json();
+    case OPTION_POLICIES:
+        return json_pack("{s:o}", "policies", policies_json());
+    case OPTION_VARIABLES:
+        return json_pack("{s:o}", "variables", variables_json());
     default:
         return devices_json(options);
     }
@@ -385,6 +417,8 @@ static int show_main(const struct command *command, int argc, char **argv)
         {"entry-points", no_argument, NULL, OPTION_ENTRY_POINTS},
         {"exceptions", no_argument, NULL, OPTION_EXCEPTIONS},
         {"reasons", no_argument, NULL, OPTION_REASONS},
+        {"policies", no_argument, NULL, OPTION_POLICIES},
+        {"variables", no_argument, NULL, OPTION_VARIABLES},
         {"json", no_argument, NULL, OPTION_JSON},
         {"wide", no_argument, NULL, 'w'},
         {"help", no_argument, NULL, 'h'},

@@ -2,7 +2,6 @@
 #include "library_path.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +9,10 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "installed.h"
 #include "memory.h"
 
 static const char library_name[] = "libcudapolicy.so";
-
-/* Where the library lies, seen from the folder of the command. */
-static const char *const places[] = {
-    "../src/preload/libcudapolicy.so", /* the build tree */
-    CUDAPOLICY_LIBDIR_FROM_BINDIR "/libcudapolicy.so",
-};
 
 /* What the loader of the child would make of a path in LD_PRELOAD; NULL: nothing wrong. */
 static const char *unfit_for_preload(const char *path)
@@ -57,28 +51,10 @@ static char *required(const char *path, const char *source)
     return NULL;
 }
 
-static char *command_folder(void)
-{
-    char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    char *slash;
-
-    if (length <= 0) {
-        return NULL;
-    }
-    path[length] = '\0';
-    slash = strrchr(path, '/');
-    if (slash == NULL) {
-        return NULL;
-    }
-    *slash = '\0';
-    return memory_copy(path);
-}
-
 char *library_path_find(const char *given)
 {
     const char *variable = getenv("CUDAPOLICY_LIBRARY");
-    char *folder, *found = NULL;
+    char *found, *result;
 
     if (given != NULL) {
         return required(given, "--library");
@@ -86,21 +62,11 @@ char *library_path_find(const char *given)
     if (variable != NULL && variable[0] != '\0') {
         return required(variable, "CUDAPOLICY_LIBRARY");
     }
-    folder = command_folder();
-    for (size_t i = 0; folder != NULL && i < sizeof places / sizeof places[0]; i++) {
-        char *path = memory_format("%s/%s", folder, places[i]);
-
-        if (access(path, F_OK) == 0) {
-            found = required(path, library_name);
-            free(path);
-            free(folder);
-            return found;
-        }
-        free(path);
-    }
-    free(folder);
-    if (access(CUDAPOLICY_LIBDIR "/libcudapolicy.so", F_OK) == 0) {
-        return required(CUDAPOLICY_LIBDIR "/libcudapolicy.so", library_name);
+    found = installed_library();
+    if (found != NULL) {
+        result = required(found, library_name);
+        free(found);
+        return result;
     }
     command_error("%s not found beside the command nor in %s: say where it is with --library",
                   library_name, CUDAPOLICY_LIBDIR);

@@ -199,6 +199,7 @@ void preload_configuration_facts(const struct preload_configuration *configurati
     const struct preload_rank *rank = &configuration->rank;
 
     preload_configuration_policy_facts(configuration, policy);
+    report_fact("cudapolicy", "version", "%s", CUDAPOLICY_VERSION);
     report_fact("job", "host", "%s", configuration->host);
     for (int text = 0; text < PRELOAD_JOB_TEXTS; text++)
         if (rank->texts[text] != NULL)

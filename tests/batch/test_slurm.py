@@ -4,6 +4,7 @@
 import glob
 import os
 import pwd
+import shutil
 import subprocess
 import unittest
 
@@ -65,6 +66,17 @@ class Srun(Plugin):
         self.assertEqual(variables["LD_PRELOAD"], self.library)
         self.assertNotIn("CUDAPOLICY_MODE", variables)
         self.assertNotIn("CUDAPOLICY_REPORT", variables)
+
+    def test_without_a_library_argument_it_is_the_one_installed_with_the_plugin(self):
+        """Wherever that tree is: the path of the build is not there."""
+        tree = slurm_case.slurm.path("moved/lib")
+        os.makedirs(os.path.join(tree, "slurm"))
+        self.addCleanup(shutil.rmtree, os.path.dirname(tree))
+        plugin = shutil.copy(FILES["plugin"], os.path.join(tree, "slurm"))
+        library = shutil.copy(self.library, tree)
+        slurm_case.slurm.plugstack(f"required {plugin}\n")
+        variables = self.variables(f"--cuda-policy={self.policy}")
+        self.assertEqual(variables["LD_PRELOAD"], library)
 
     def test_a_task_without_policy_is_left_alone(self):
         self.assert_untouched(self.variables())

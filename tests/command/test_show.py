@@ -60,6 +60,32 @@ class Devices(support.Case):
 
 
 class Lists(support.Case):
+    def test_policies_are_those_of_the_source_tree_each_with_what_it_does(self):
+        folder = os.path.join(support.SOURCE, "policy")
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".ini"))
+        result = self.command("show", "--policies", "--wide")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for name in names:
+            self.assertRegex(result.stdout, rf"(?m)^/\S+/{name} +[A-Z0-9].*\.$")
+        listed = support.load_json(self.command("show", "--policies", "--json").stdout)["policies"]
+        self.assertEqual([os.path.basename(entry["path"]) for entry in listed], names)
+        with open(os.path.join(folder, names[0]), encoding="utf-8") as file:
+            self.assertTrue(listed[0]["title"].startswith(file.readline().strip("# \n")))
+
+    def test_variables_are_those_of_their_table(self):
+        path = os.path.join(support.SOURCE, "tools", "variables.def")
+        with open(path, encoding="utf-8") as file:
+            names = re.findall(r'(?m)^VARIABLE\("(\w+)"', file.read())
+        entries = support.load_json(self.command("show", "--variables", "--json").stdout)["variables"]
+        self.assertEqual([entry["variable"] for entry in entries], names)
+        text = self.command("show", "--variables", "--wide").stdout
+        self.assertRegex(text, r"(?m)^CUDAPOLICY_MODE +library +enforce\|observe\|off +beats the policy")
+        self.assertIn("%h stands for the host", text)
+
+    def test_sections_are_in_json_too(self):
+        entries = support.load_json(self.command("show", "--settings", "--json").stdout)["sections"]
+        self.assertIn({"section": "kernel", "named": True, "help": "a rule for kernel launches"}, entries)
+
     def test_settings_are_those_of_the_vocabulary(self):
         result = self.command("show", "--settings")
         self.assertEqual((result.returncode, result.stderr), (0, ""))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "installed_beside.h"
 #include "node_report.h"
 #include "report/template.h"
 
@@ -114,8 +115,8 @@ int slurm_settings_read(struct slurm_settings *settings, int count, char *const 
     int result = 0;
 
     *settings = (struct slurm_settings){
-        .library = CUDAPOLICY_LIBDIR "/libcudapolicy.so",
-        .command = CUDAPOLICY_BINDIR "/cudapolicy",
+        .library = slurm_own_library(),
+        .command = slurm_own_command(),
         .mode_ceiling = POLICY_MODE_ENFORCE,
     };
     for (int i = 0; i < count; i++) {

@@ -60,6 +60,13 @@ static const struct {
     [OWN_SUGGEST] = {"suggest", '\0', ARGUMENT_NEEDED},
 };
 
+static void list_own_options(void)
+{
+    for (int i = 0; i < OWN_COUNT; i++) {
+        command_list_option(own_options[i].name, own_options[i].argument, own_options[i].letter);
+    }
+}
+
 /* The own option that a word is; *attached: its argument, where it is in the same word, else NULL.
  * OWN_COUNT: it is none. */
 static enum own_option own_option_of(const char *word, const char **attached)
@@ -271,6 +278,10 @@ int tune_options_parse(const struct command *command, int argc, char **argv,
                                      .live_plan = {.slice = 20, .drop = 5, .warm_up = 40},
                                      .words = rest};
     rest[0] = argv[0];
+    if (argc > 1 && strcmp(argv[1], COMMAND_LIST_OPTIONS) == 0) {
+        list_own_options(); /* ab's parser adds its own */
+        return ab_options_parse(command, argc, argv, &options->ab);
+    }
     end = take_own_options(command, argc, argv, options, rest, &count);
     if (end < 0) {
         status = COMMAND_USAGE;
