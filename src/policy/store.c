@@ -63,9 +63,10 @@ static void name_sections(unsigned sections, char *text, size_t size)
     }
 }
 
-/* All sections in which a key of this text may stand. */
-static unsigned sections_of(const char *text)
+/* All sections in which a key of this text may stand, of this kind of file where there are some. */
+static unsigned sections_of(const struct policy_parser *parser, const char *text)
 {
+    unsigned others = parser->of_site ? POLICY_IN(TUNE) : POLICY_IN(SITE);
     size_t count;
     const struct policy_key_entry *keys = policy_vocabulary(&count);
     unsigned sections = 0;
@@ -73,14 +74,14 @@ static unsigned sections_of(const char *text)
     for (size_t i = 0; i < count; i++) {
         sections |= strcmp(keys[i].text, text) == 0 ? keys[i].sections : 0;
     }
-    return sections;
+    return (sections & ~others) != 0 ? sections & ~others : sections;
 }
 
 static const struct policy_key_entry *find_key(struct policy_parser *parser, const char *text)
 {
     const struct policy_key_entry *key =
         policy_vocabulary_key(text, 1u << parser->section->section);
-    unsigned sections = key == NULL ? sections_of(text) : 0;
+    unsigned sections = key == NULL ? sections_of(parser, text) : 0;
     char places[100];
 
     if (key == NULL && sections == 0) {
