@@ -8,16 +8,20 @@
 
 #include "json_output.h"
 #include "policy_input.h"
+#include "site_input.h"
 
 static int check_main(const struct command *command, int argc, char **argv);
 
 const struct command command_check = {
     .name = "check",
     .summary = "check policy files, with the place of every mistake",
-    .usage = "[OPTION]... FILE...",
+    .usage = "[OPTION]... FILE... | --site [OPTION]... [FILE...]",
     .help = "Reads each policy file and prints every error and warning in it on standard output,\n"
             "as FILE:LINE:COLUMN: error: MESSAGE. '-' is standard input.\n\n"
             "Options:\n"
+            "      --site    the files are those of a site, which hold for every job; without a "
+            "FILE,\n"
+            "                the one of this machine, and who may write to it\n"
             "  -q, --quiet   print errors only: no warnings, no verdict\n"
             "      --werror  a warning is a failure too\n"
             "      --json    print the diagnostics as one JSON document\n"
@@ -27,6 +31,7 @@ const struct command command_check = {
             "Examples:\n"
             "  cudapolicy check policy.ini\n"
             "  cudapolicy check --werror site/*.ini\n"
+            "  cudapolicy check --site site.ini\n"
             "  cudapolicy check --json policy.ini | jq '.files[].diagnostics[].message'\n",
     .main = check_main,
 };
@@ -34,10 +39,11 @@ const struct command command_check = {
 enum {
     OPTION_WERROR = COMMAND_OPTION_LONG,
     OPTION_JSON,
+    OPTION_SITE,
 };
 
 struct check_options {
-    bool quiet, werror, json;
+    bool quiet, werror, json, site;
 };
 
 static json_t *diagnostic_json(const struct policy_diagnostic *diagnostic)
@@ -91,7 +97,8 @@ static bool check_file(const char *file, const struct check_options *options, js
 
     policy_diagnostics_init(&diagnostics);
     diagnostics.errors_only = options->quiet && !options->werror;
-    policy = policy_input_load(file, &diagnostics);
+    policy = options->site ? site_input_check(file, &diagnostics)
+                           : policy_input_load(file, &diagnostics);
     right = policy != NULL && !(options->werror && diagnostics.warning_count > 0);
     if (list != NULL) {
         json_array_append_new(list, file_json(file, &diagnostics, policy));
@@ -106,7 +113,7 @@ static bool check_file(const char *file, const struct check_options *options, js
     return right;
 }
 
-static int check_files(const struct check_options *options, int count, char **files)
+static int check_files(const struct check_options *options, int count, const char *const *files)
 {
     json_t *list = options->json ? json_array() : NULL;
     bool right = true;
@@ -126,9 +133,11 @@ static int check_main(const struct command *command, int argc, char **argv)
         {"quiet", no_argument, NULL, 'q'},
         {"werror", no_argument, NULL, OPTION_WERROR},
         {"json", no_argument, NULL, OPTION_JSON},
+        {"site", no_argument, NULL, OPTION_SITE},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
+    const char *own[] = {site_input_path()};
     struct check_options options = {0};
     int option;
 
@@ -143,14 +152,20 @@ static int check_main(const struct command *command, int argc, char **argv)
         case OPTION_JSON:
             options.json = true;
             break;
+        case OPTION_SITE:
+            options.site = true;
+            break;
         case 'h':
             return command_help(command);
         default:
             return COMMAND_USAGE;
         }
     }
+    if (optind == argc && options.site && own[0][0] != '\0') {
+        return check_files(&options, 1, own);
+    }
     if (optind == argc) {
         return command_usage_error(command, "no policy file given");
     }
-    return check_files(&options, argc - optind, argv + optind);
+    return check_files(&options, argc - optind, (const char *const *)argv + optind);
 }

@@ -14,6 +14,7 @@
 #include "place/split.h"
 #include "policy/vocabulary.h"
 #include "policy_input.h"
+#include "site_input.h"
 #include "report/outcome.h"
 #include "table.h"
 
@@ -323,7 +324,7 @@ static int show(int what, const char *policy, bool json, bool wide)
         return COMMAND_FAILURE;
     }
     if (policy != NULL) {
-        loaded = policy_input_require(policy, false, NULL);
+        loaded = site_input_around(policy_input_require(policy, false, NULL));
         if (loaded == NULL) {
             return COMMAND_FAILURE;
         }

@@ -39,6 +39,7 @@ struct match_facts {
     const char *host;            /* or NULL */
     bool stream_known;           /* then stream_rule is the rule the stream matched, */
     const char *stream_rule;     /* NULL for none */
+    enum policy_layer stream_layer; /* in which that rule stands */
     enum policy_choice captured; /* POLICY_CHOICE_ANY: not known */
 };
 

@@ -14,8 +14,7 @@
 
 #include "memory.h"
 
-/* The file that execvp would run; NULL when there is none. To be freed. */
-static char *find_program(const char *program)
+char *reach_find_program(const char *program)
 {
     const char *variable = getenv("PATH");
     char *path, *folder, *rest = NULL, *found = NULL;
@@ -91,7 +90,7 @@ static bool has_gpu(void)
 
 char *reach_explain(const char *program)
 {
-    char *path = find_program(program);
+    char *path = reach_find_program(program);
     char *text;
 
     if (path != NULL && raises_privileges(path)) {

@@ -9,4 +9,7 @@
  * launched no kernel that a preload can see. To be freed. Never NULL. */
 char *reach_explain(const char *program);
 
+/* The file that execvp would run; NULL when there is none. To be freed. */
+char *reach_find_program(const char *program);
+
 #endif
