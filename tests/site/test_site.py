@@ -292,6 +292,7 @@ class Reloads(site_support.Case):
                 f"{site_support.SANITIZER} {support.LIBRARY}".strip())))
         self.addCleanup(self.stop, process)
         self.assertEqual(process.stdout.readline(), "ready\n")
+        self.process = str(process.pid)
         change()
         told = self.command("ctl", str(process.pid), *(arguments or ("reload", "--timeout", "0")))
         _, said = process.communicate("\n")
@@ -313,12 +314,30 @@ class Reloads(site_support.Case):
         self.assertIn("the policy is not read again: site ", said)
         self.assertEqual(self.domains(), [True, True])
 
-    def test_a_mode_above_the_ceiling_is_lowered(self):
+    def test_ctl_does_not_ask_for_a_mode_above_the_ceiling(self):
         self.site("[site]\nmode_ceiling = observe\n" + LOCKED + rule("all", REMOTE))
-        _, said = self.reload(lambda: None, "enforce", policy=rule("other", DEFAULT, "other"))
+        told, _ = self.reload(lambda: None, "enforce", policy=rule("other", DEFAULT, "other"))
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("above the mode_ceiling of the site; it stays observe", told.stderr)
+        self.assertEqual(self.domains(), [False, False])
+
+    def test_a_ceiling_that_was_lowered_holds_whoever_set_the_mode(self):
+        self.site(LOCKED + rule("all", REMOTE))
+
+        def change():
+            self.assertEqual(self.command("ctl", self.process, "enforce").returncode, 0)
+            self.site("[site]\nmode_ceiling = observe\n" + LOCKED + rule("all", REMOTE))
+
+        _, said = self.reload(change, policy="mode = observe\n" + rule("other", DEFAULT, "other"))
         self.assertEqual(self.domains(), [False, False])
         self.assertIn("the mode stays observe: mode_ceiling in ", said)
         self.assertEqual(self.report()["mode"], "observe")
+
+    def test_without_a_policy_of_the_job_the_sites_file_is_read_again(self):
+        self.site(LOCKED + rule("all", DEFAULT))
+        _, said = self.reload(lambda: self.site(LOCKED + rule("all", REMOTE)),
+                              CUDAPOLICY_REPORT=self.path("report-%p.json"))
+        self.assertEqual(self.domains(), [False, True], said)
 
 
 class Owners(site_support.Case):
