@@ -145,7 +145,7 @@ static void note_ceiling(const struct slurm_settings *settings, const char *name
     if (name == NULL || !policy_mode_parse(name, &mode)) {
         return;
     }
-    lower = slurm_mode_lower(mode, settings->mode_ceiling);
+    lower = policy_mode_lower(mode, settings->mode_ceiling);
     if (lower != mode) {
         snprintf(line, sizeof line, "the mode will be %s instead of %s: this site allows no more",
                  slurm_mode_name(lower), name);
