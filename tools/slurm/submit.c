@@ -64,15 +64,6 @@ static int check_template(const char *report, slurm_complain *complain)
     return -1;
 }
 
-static bool is_preloaded(void)
-{
-    char *library = slurm_preload_find(getenv("LD_PRELOAD"));
-    bool found = library != NULL;
-
-    free(library);
-    return found;
-}
-
 /* Options that would have no effect are mistakes; variables and what is inherited may stay idle. */
 static int check_effect(const struct slurm_settings *settings, const struct slurm_request *options,
                         const struct slurm_request *request, slurm_complain *complain)
@@ -81,7 +72,7 @@ static int check_effect(const struct slurm_settings *settings, const struct slur
                        : options->mode != NULL ? "--cuda-policy-mode"
                                                : NULL;
     bool effect = request->policy != NULL || request->report != NULL ||
-                  settings->default_policy != NULL || is_preloaded();
+                  settings->default_policy != NULL || slurm_preload_has(getenv("LD_PRELOAD"));
     char line[SLURM_MESSAGE_SIZE];
 
     if (idle == NULL || (effect && !request->no_policy)) {

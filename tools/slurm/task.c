@@ -116,21 +116,12 @@ static int prepare_asked(const struct slurm_task *task, const struct slurm_setti
     return preload(task, settings->library);
 }
 
-static bool is_preloaded(const struct slurm_task *task)
-{
-    char *present = slurm_preload_find(value_of(task, "LD_PRELOAD"));
-    bool found = present != NULL;
-
-    free(present);
-    return found;
-}
-
 /* The user did not ask; the site may want something all the same. */
 static int prepare_unasked(const struct slurm_task *task, const struct slurm_settings *settings,
                            const struct slurm_request *request, const struct slurm_site *site)
 {
     const char *policy = settings->default_policy;
-    const bool preloaded = is_preloaded(task);
+    const bool preloaded = slurm_preload_has(value_of(task, "LD_PRELOAD"));
 
     if (!preloaded && policy == NULL && !site->asks) {
         return 0;
