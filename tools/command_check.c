@@ -130,12 +130,9 @@ static int check_files(const struct check_options *options, int count, const cha
 static int check_main(const struct command *command, int argc, char **argv)
 {
     static const struct option long_options[] = {
-        {"quiet", no_argument, NULL, 'q'},
-        {"werror", no_argument, NULL, OPTION_WERROR},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"site", no_argument, NULL, OPTION_SITE},
-        {"help", no_argument, NULL, 'h'},
-        {0},
+        {"quiet", no_argument, NULL, 'q'},        {"werror", no_argument, NULL, OPTION_WERROR},
+        {"json", no_argument, NULL, OPTION_JSON}, {"site", no_argument, NULL, OPTION_SITE},
+        {"help", no_argument, NULL, 'h'},         {0},
     };
     const char *own[] = {site_input_path()};
     struct check_options options = {0};

@@ -14,8 +14,8 @@
 #include "place/split.h"
 #include "policy/vocabulary.h"
 #include "policy_input.h"
-#include "site_input.h"
 #include "report/outcome.h"
+#include "site_input.h"
 #include "table.h"
 
 static int show_main(const struct command *command, int argc, char **argv);

@@ -73,8 +73,8 @@ static struct policy *read_job(struct effective *effective)
     return job != NULL ? job : without_rules();
 }
 
-/* What the library does with mistakes is done here too: a site's file that is refused is not used, a
- * job's policy with mistakes, or that does not fit the site's, leaves the site's alone. */
+/* What the library does with mistakes is done here too: a site's file that is refused is not used,
+ * a job's policy with mistakes, or that does not fit the site's, leaves the site's alone. */
 static void read_files(struct effective *effective)
 {
     struct policy *job = read_job(effective), *site = NULL;
@@ -92,8 +92,8 @@ static void read_files(struct effective *effective)
     if (effective->policy == NULL) {
         effective->failed = true;
         effective->has_job = false;
-        effective->policy = site_input_combine(site_input_load(effective->options->site, NULL),
-                                               without_rules());
+        effective->policy =
+            site_input_combine(site_input_load(effective->options->site, NULL), without_rules());
     }
 }
 
@@ -153,8 +153,7 @@ static void add_mode(struct effective *effective)
                  (unsigned)policy->mode_place.line);
         break;
     case POLICY_MODE_FROM_SITE:
-        snprintf(source, sizeof source, "site %s:%u", site->path,
-                 (unsigned)site->mode_place.line);
+        snprintf(source, sizeof source, "site %s:%u", site->path, (unsigned)site->mode_place.line);
         break;
     case POLICY_MODE_BUILT_IN:
         snprintf(source, sizeof source, "%s", built_in);
@@ -165,9 +164,9 @@ static void add_mode(struct effective *effective)
         effective->failed = true;
     }
     if (choice.mode != choice.wanted) {
-        add(effective, "mode", policy_mode_name(choice.mode), "site %s:%u: mode_ceiling, below %s (%s)",
-            site->path, (unsigned)site->mode_ceiling_place.line, policy_mode_name(choice.wanted),
-            source);
+        add(effective, "mode", policy_mode_name(choice.mode),
+            "site %s:%u: mode_ceiling, below %s (%s)", site->path,
+            (unsigned)site->mode_ceiling_place.line, policy_mode_name(choice.wanted), source);
     } else {
         add(effective, "mode", policy_mode_name(choice.mode), "%s", source);
     }
@@ -217,8 +216,8 @@ static void add_values(struct effective *effective)
     add(effective, "policy", effective->has_job ? effective->policy->path : NULL, "%s",
         effective->policy_source);
     add(effective, "site's file", site != NULL ? site->path : NULL, "%s",
-        effective->options->no_site        ? "--no-site"
-        : effective->options->site != NULL ? "--site"
+        effective->options->no_site                                  ? "--no-site"
+        : effective->options->site != NULL                           ? "--site"
         : site != NULL && strcmp(site->path, site_input_path()) != 0 ? "CUDAPOLICY_SITE"
         : site_input_path()[0] != '\0' ? "fixed when cudapolicy was built"
                                        : "built without");
@@ -319,11 +318,11 @@ static json_t *settings_json(const struct policy_rule *rule)
 
         if (value->action != POLICY_ACTION_ABSENT) {
             json_array_append_new(
-                array, json_pack("{s:s, s:s, s:I}", "setting",
-                                 policy_setting_key((enum policy_setting)i), "value",
-                                 policy_setting_text((enum policy_setting)i, value, text,
-                                                     sizeof text),
-                                 "line", (json_int_t)value->place.line));
+                array,
+                json_pack("{s:s, s:s, s:I}", "setting", policy_setting_key((enum policy_setting)i),
+                          "value",
+                          policy_setting_text((enum policy_setting)i, value, text, sizeof text),
+                          "line", (json_int_t)value->place.line));
         }
     }
     return array;
@@ -356,12 +355,12 @@ static json_t *partitions_json(const struct policy *policy)
         const struct policy_partition *partition = &policy->partitions[i];
 
         json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:o, s:I}", "layer",
-                             policy_layer_name(partition->layer), "partition", partition->name,
-                             "asks_for", policy_partition_line(partition, line, sizeof line),
-                             "file",
-                             json_output_string(policy_layer_path(policy, partition->layer)),
-                             "line", (json_int_t)partition->place.line));
+            array,
+            json_pack("{s:s, s:s, s:s, s:o, s:I}", "layer", policy_layer_name(partition->layer),
+                      "partition", partition->name, "asks_for",
+                      policy_partition_line(partition, line, sizeof line), "file",
+                      json_output_string(policy_layer_path(policy, partition->layer)), "line",
+                      (json_int_t)partition->place.line));
     }
     return array;
 }

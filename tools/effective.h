@@ -14,8 +14,8 @@ struct effective_options {
     bool wide, json;
 };
 
-/* Prints it on stdout. False after errors of a file, with messages on stderr; what holds without that
- * file is printed all the same. */
+/* Prints it on stdout. False after errors of a file, with messages on stderr; what holds without
+ * that file is printed all the same. */
 bool effective_print(const struct effective_options *options);
 
 #endif

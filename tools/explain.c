@@ -89,7 +89,8 @@ static void print_kernel(const struct match_facts *facts, bool wide, FILE *strea
 /* "12"; of a rule of the site "site locked:12". */
 static void add_line(struct table *table, const struct policy_rule *rule)
 {
-    table_cell(table, "%s%s%u", rule->layer != POLICY_LAYER_JOB ? policy_layer_name(rule->layer) : "",
+    table_cell(table, "%s%s%u",
+               rule->layer != POLICY_LAYER_JOB ? policy_layer_name(rule->layer) : "",
                rule->layer != POLICY_LAYER_JOB ? ":" : "", (unsigned)rule->place.line);
 }
 

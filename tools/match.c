@@ -214,8 +214,7 @@ static void weigh_ranges(const struct policy_ranges *ranges, const struct match_
 }
 
 static void weigh_stream(enum policy_layer layer, const struct policy_globs *names,
-                         const struct match_facts *facts,
-                         struct match_verdict *verdict)
+                         const struct match_facts *facts, struct match_verdict *verdict)
 {
     char text[200];
 

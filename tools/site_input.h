@@ -23,8 +23,8 @@ struct policy *site_input_combine(struct policy *site, struct policy *job);
 /* The two together, with this machine's file. */
 struct policy *site_input_around(struct policy *job);
 
-/* Checks one site's file: policy_site_load_file, and what can be said of it beyond its text. Where it
- * is the one that programs on this machine read, it is looked at as they do. */
+/* Checks one site's file: policy_site_load_file, and what can be said of it beyond its text. Where
+ * it is the one that programs on this machine read, it is looked at as they do. */
 struct policy *site_input_check(const char *file, struct policy_diagnostics *diagnostics);
 
 /* Where the site's file of this machine is; "": this was built without. */

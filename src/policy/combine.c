@@ -129,8 +129,8 @@ static void add_unnamed(struct combination *combination)
     }
     qsort(unnamed, count, sizeof *unnamed, compare_domains);
     for (size_t i = 0; i < count; i++) {
-        settle_unnamed(combination,
-                       parts[unnamed[i]->layer == POLICY_LAYER_JOB ? 1 : 0], unnamed[i]);
+        settle_unnamed(combination, parts[unnamed[i]->layer == POLICY_LAYER_JOB ? 1 : 0],
+                       unnamed[i]);
     }
 }
 
@@ -162,11 +162,11 @@ static bool check_partitions(struct combination *combination)
 
 static bool combine_partitions(struct combination *combination)
 {
-    size_t count = combination->site.policy->partition_count +
-                   combination->job.policy->partition_count;
+    size_t count =
+        combination->site.policy->partition_count + combination->job.policy->partition_count;
 
-    combination->partitions = policy_arena_allocate(
-        &combination->owned->arena, (count + 1) * sizeof *combination->partitions);
+    combination->partitions = policy_arena_allocate(&combination->owned->arena,
+                                                    (count + 1) * sizeof *combination->partitions);
     if (combination->partitions == NULL) {
         return out_of_memory(combination);
     }
@@ -281,13 +281,12 @@ struct policy_mode_choice policy_mode_choose(const enum policy_mode *environment
         choice = (struct policy_mode_choice){.wanted = *environment,
                                              .source = POLICY_MODE_FROM_ENVIRONMENT};
     } else if (policy->mode_given) {
-        choice = (struct policy_mode_choice){.wanted = policy->mode,
-                                             .source = POLICY_MODE_FROM_JOB};
-    } else if (site != NULL && site->mode_given) {
         choice =
-            (struct policy_mode_choice){.wanted = site->mode, .source = POLICY_MODE_FROM_SITE};
+            (struct policy_mode_choice){.wanted = policy->mode, .source = POLICY_MODE_FROM_JOB};
+    } else if (site != NULL && site->mode_given) {
+        choice = (struct policy_mode_choice){.wanted = site->mode, .source = POLICY_MODE_FROM_SITE};
     }
-    choice.mode = site != NULL ? policy_mode_lower(choice.wanted, site->mode_ceiling)
-                               : choice.wanted;
+    choice.mode =
+        site != NULL ? policy_mode_lower(choice.wanted, site->mode_ceiling) : choice.wanted;
     return choice;
 }

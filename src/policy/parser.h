@@ -65,7 +65,7 @@ enum policy_parser_state {
     POLICY_PARSER_IN_TUNE,
     POLICY_PARSER_IN_SITE,
     POLICY_PARSER_IN_MARKER, /* [locked], [defaults]: they have no keys */
-    POLICY_PARSER_SKIPPING, /* a section that does not exist: its keys mean nothing */
+    POLICY_PARSER_SKIPPING,  /* a section that does not exist: its keys mean nothing */
 };
 
 struct policy_parser {

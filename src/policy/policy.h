@@ -217,7 +217,7 @@ enum policy_partition_kind {
 /* A named part of a device's SMs. The partitions of a device are disjoint; one that is alone may be
  * any part of it. */
 struct policy_partition {
-    uint16_t index;   /* position in policy.partitions */
+    uint16_t index; /* position in policy.partitions */
     enum policy_layer layer;
     const char *name; /* unique in its file; of an unnamed one "locality_domain=N" */
     bool named;       /* it has a section; else a rule's locality_domain made it */
@@ -265,7 +265,7 @@ struct policy {
     struct policy_place mode_place; /* where */
     const struct policy_site *site; /* of a site's file, or of the one that the policy was combined
                                        with (combine.h); NULL: none */
-    const char *path; /* as given; "-" or a label for text that came from no file */
+    const char *path;               /* as given; "-" or a label for text that came from no file */
     size_t rule_count;
     const struct policy_rule *rules; /* reading order; kernel and stream rules together */
     size_t partition_count;

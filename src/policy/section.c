@@ -169,11 +169,8 @@ static void begin_named(struct policy_parser *parser)
         }
     }
     if (parser->section->section == POLICY_SECTION_PARTITION) {
-        builder->partition =
-            (struct policy_partition){.name = name,
-                                      .named = true,
-                                      .layer = parser->layer,
-                                      .place = parser->section_place};
+        builder->partition = (struct policy_partition){
+            .name = name, .named = true, .layer = parser->layer, .place = parser->section_place};
         parser->state = POLICY_PARSER_IN_PARTITION;
     } else {
         builder->rule.section = parser->section->section;

@@ -39,8 +39,8 @@ struct policy_site {
                           .exclude_defaults = true})
 
 enum {
-    POLICY_SITE_FILE_LIMIT = 1024 * 1024,     /* bytes */
-    POLICY_SITE_VARIABLE_LIMIT = 64 * 1024,   /* of CUDAPOLICY_SITE: Linux takes twice as much */
+    POLICY_SITE_FILE_LIMIT = 1024 * 1024,   /* bytes */
+    POLICY_SITE_VARIABLE_LIMIT = 64 * 1024, /* of CUDAPOLICY_SITE: Linux takes twice as much */
 };
 
 /* Where the site's file is, and who may own it and the folders on the way, root aside. */

@@ -27,8 +27,8 @@ enum {
 struct walk {
     const struct policy_site_place *place;
     struct policy_diagnostics *diagnostics;
-    int folder;              /* that was reached */
-    bool shared;             /* others may make files there */
+    int folder;  /* that was reached */
+    bool shared; /* others may make files there */
     unsigned links;
     bool absent;
     char reached[PATH_MAX];  /* the folder's name, for messages */
@@ -244,8 +244,8 @@ static bool is_last(const struct walk *walk)
 static int open_last(struct walk *walk, bool *link)
 {
     /* Without blocking, so that a FIFO cannot stop the program; it is refused then. */
-    int file = openat(walk->folder, walk->part,
-                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int file =
+        openat(walk->folder, walk->part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     struct statx status;
 
     *link = file < 0 && errno == ELOOP;

@@ -68,7 +68,8 @@ enum policy_key {
     POLICY_KEY_COUNT,
 };
 
-/* A key whose value has no place of its own in struct policy_rule, policy_partition or policy_site. */
+/* A key whose value has no place of its own in struct policy_rule, policy_partition or policy_site.
+ */
 #define POLICY_NO_OFFSET SIZE_MAX
 
 struct policy_section_entry {

@@ -14,19 +14,19 @@
 #include "report/log.h"
 
 struct preload_configuration {
-    const char *policy_path;    /* CUDAPOLICY_FILE; NULL: none */
-    char reload_path[PATH_MAX]; /* the same, absolute: programs change their folder; "": none */
-    bool mode_given;            /* CUDAPOLICY_MODE */
+    const char *policy_path;     /* CUDAPOLICY_FILE; NULL: none */
+    char reload_path[PATH_MAX];  /* the same, absolute: programs change their folder; "": none */
+    bool mode_given;             /* CUDAPOLICY_MODE */
     enum policy_mode asked_mode; /* by it */
     enum policy_mode mode;       /* that holds: process.c decides, of this and the policies */
-    bool strict; /* CUDAPOLICY_STRICT=1 */
+    bool strict;                 /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
     unsigned fake_domains;           /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
     struct decide_live_options live; /* CUDAPOLICY_LIVE; no arms: none */
     enum report_log_level log_level;
-    char log_path[PATH_MAX];    /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
-    char report_path[PATH_MAX]; /* CUDAPOLICY_REPORT, expanded; "": none */
-    const char *site_reports;   /* the site's template; NULL: none */
+    char log_path[PATH_MAX];         /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
+    char report_path[PATH_MAX];      /* CUDAPOLICY_REPORT, expanded; "": none */
+    const char *site_reports;        /* the site's template; NULL: none */
     char site_report_path[PATH_MAX]; /* the same, expanded; "": none */
     char host[256];
     struct preload_rank rank;

@@ -155,8 +155,8 @@ static union report_control lower_mode(union report_control word)
         lower = policy_mode_lower(lower, site->mode_ceiling);
     if (lower == (enum policy_mode)word.part.mode)
         return word;
-    report_log(REPORT_LOG_WARN, "the mode stays %s: mode_ceiling in %s:%u",
-               policy_mode_name(lower), site->path, (unsigned)site->mode_ceiling_place.line);
+    report_log(REPORT_LOG_WARN, "the mode stays %s: mode_ceiling in %s:%u", policy_mode_name(lower),
+               site->path, (unsigned)site->mode_ceiling_place.line);
     return report_control_lower_mode((uint8_t)lower);
 }
 

@@ -150,15 +150,15 @@ static void choose_mode(const struct policy *policy)
 {
     const struct policy_mode_choice choice =
         policy_mode_choose(configuration.mode_given ? &configuration.asked_mode : NULL, policy);
-    const bool asked = choice.source == POLICY_MODE_FROM_ENVIRONMENT ||
-                       choice.source == POLICY_MODE_FROM_JOB;
+    const bool asked =
+        choice.source == POLICY_MODE_FROM_ENVIRONMENT || choice.source == POLICY_MODE_FROM_JOB;
 
     configuration.mode = choice.mode;
     if (choice.mode == choice.wanted)
         return;
     report_log(asked && configuration.rank.rank <= 0 ? REPORT_LOG_WARN : REPORT_LOG_INFO,
-               "the mode is %s instead of %s: mode_ceiling in %s:%u",
-               policy_mode_name(choice.mode), policy_mode_name(choice.wanted), policy->site->path,
+               "the mode is %s instead of %s: mode_ceiling in %s:%u", policy_mode_name(choice.mode),
+               policy_mode_name(choice.wanted), policy->site->path,
                (unsigned)policy->site->mode_ceiling_place.line);
 }
 

@@ -86,8 +86,9 @@ bool preload_site_leaves_alone(const struct policy *site, void (*before_log)(voi
         report_log(REPORT_LOG_INFO, "%s is left alone: exclude = %s in %s:%u", name, pattern,
                    site->site->path, (unsigned)place.line);
     else
-        report_log(REPORT_LOG_INFO, "%s is left alone, like shells and common tools: %s has "
-                                    "exclude_defaults = yes",
+        report_log(REPORT_LOG_INFO,
+                   "%s is left alone, like shells and common tools: %s has "
+                   "exclude_defaults = yes",
                    name, site->site->path);
     return true;
 }

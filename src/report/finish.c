@@ -31,8 +31,8 @@ const char *report_counters_path(void)
     return report_image_file();
 }
 
-/* Under a temporary name beside the final one: a reader never sees half a report. made: the name that
- * it got. */
+/* Under a temporary name beside the final one: a reader never sees half a report. made: the name
+ * that it got. */
 static bool write_text(const char *text, const char *path, char *made, size_t size)
 {
     char temporary[PATH_MAX], wanted[PATH_MAX + sizeof ".part"];

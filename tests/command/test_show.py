@@ -68,8 +68,8 @@ class Lists(support.Case):
             self.assertIn(f"\n{text}" if text != "[policy]" else text, result.stdout)
         path = os.path.join(support.SOURCE, "src", "policy", "vocabulary.def")
         with open(path, encoding="utf-8") as file:
-            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|TUNE_KEY|SITE_KEY|SELECTOR|SETTING_ENTRY|'
-                              r'MODIFIER)'
+            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|TUNE_KEY|SITE_KEY|SELECTOR|'
+                              r'SETTING_ENTRY|MODIFIER)'
                               r'\(\w+, "(\w+)"',
                               file.read(), re.MULTILINE)
         self.assertGreater(len(keys), 20)

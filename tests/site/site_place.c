@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* In the place of src/policy/site_place.c: each program finds its site's file in its own folder, and
- * the tests need not be root. */
+/* In the place of src/policy/site_place.c: each program finds its site's file in its own folder,
+ * and the tests need not be root. */
 
 #include <unistd.h>
 

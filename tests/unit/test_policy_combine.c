@@ -53,8 +53,7 @@ static void expect_conflict(const char *site_body, const char *job_body, unsigne
     struct policy *policy = policy_combine(site, job, &diagnostics);
 
     assert_string_equal(diagnostics.file, "job.ini");
-    if (policy != NULL || diagnostics.error_count != 1 ||
-        diagnostics.items[0].place.line != line ||
+    if (policy != NULL || diagnostics.error_count != 1 || diagnostics.items[0].place.line != line ||
         strcmp(diagnostics.items[0].message, message) != 0) {
         fail_msg("expected %u: %s\n\tgot %s", line, message, diagnostics_text(&diagnostics));
     }
@@ -68,9 +67,8 @@ static void expect_conflict(const char *site_body, const char *job_body, unsigne
 static void locked_rules_come_first_and_defaults_last(void **state)
 {
     static const char *const names[] = {"l1", "l2", "j1", "d1", "d2"};
-    struct policy *policy = combined("[locked]\n" RULE("l1") RULE("l2") "[defaults]\n" RULE("d1")
-                                         RULE("d2"),
-                                     RULE("j1"));
+    struct policy *policy = combined(
+        "[locked]\n" RULE("l1") RULE("l2") "[defaults]\n" RULE("d1") RULE("d2"), RULE("j1"));
 
     (void)state;
     assert_int_equal(policy->rule_count, 5);
@@ -87,8 +85,7 @@ static void locked_rules_come_first_and_defaults_last(void **state)
 static void path_digest_and_variations_are_the_jobs(void **state)
 {
     struct policy *job = job_of(RULE("k") "[tune]\nvary = k.priority = 0, 1\n");
-    struct policy *policy =
-        combined("[locked]\n", RULE("k") "[tune]\nvary = k.priority = 0, 1\n");
+    struct policy *policy = combined("[locked]\n", RULE("k") "[tune]\nvary = k.priority = 0, 1\n");
 
     (void)state;
     assert_string_equal(policy->path, "job.ini");

@@ -88,9 +88,10 @@ static void keys_of_a_site_are_read(void **state)
 
 static void rules_and_partitions_belong_to_the_marker_before_them(void **state)
 {
-    struct policy *site = expect_site("[locked]\n[kernel a]\nname = a\npriority = 0\n[partition p]\n"
-                                      "sm_count = 8\n[defaults]\n[stream a]\npartition = p\n"
-                                      "[kernel b]\nname = b\nlocality_domain = 1\n");
+    struct policy *site =
+        expect_site("[locked]\n[kernel a]\nname = a\npriority = 0\n[partition p]\n"
+                    "sm_count = 8\n[defaults]\n[stream a]\npartition = p\n"
+                    "[kernel b]\nname = b\nlocality_domain = 1\n");
 
     (void)state;
     assert_int_equal(site->rule_count, 3);
@@ -149,7 +150,8 @@ static void wrong_values_of_a_site_are_errors(void **state)
     expect_site_error("[site]\nexclude = /bin/sh\n", 2,
                       "exclude: it is compared with the base name of the executable, without "
                       "folders");
-    expect_site_error("[site]\nexclude = [a\n", 2, "exclude: '[' without a closing ']' (write \\[ for the character itself)");
+    expect_site_error("[site]\nexclude = [a\n", 2,
+                      "exclude: '[' without a closing ']' (write \\[ for the character itself)");
     expect_site_error("[site]\nmode = off\nmode = off\n", 3,
                       "mode is given twice; the first is in line 4");
 }
