@@ -299,7 +299,7 @@ static struct policy *load_policy(const struct explain_options *options)
     if (failed) {
         command_error("the site's file is not used");
     }
-    return site_input_combine(site, job);
+    return site_input_combine(site, job, false);
 }
 
 static int explain_effective(const struct explain_options *options)

@@ -273,7 +273,7 @@ static int run_main(const struct command *command, int argc, char **argv)
                       unreadable ? "cannot be read" : "is wrong", argv[optind]);
         return COMMAND_RUN_FAILED;
     }
-    policy = site_input_around(policy);
+    policy = site_input_around(policy, !options.quiet);
     if (policy == NULL) {
         command_error("the policy does not fit the site's; '%s' was not started", argv[optind]);
         return COMMAND_RUN_FAILED;

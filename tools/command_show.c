@@ -324,7 +324,7 @@ static int show(int what, const char *policy, bool json, bool wide)
         return COMMAND_FAILURE;
     }
     if (policy != NULL) {
-        loaded = site_input_around(policy_input_require(policy, false, NULL));
+        loaded = site_input_around(policy_input_require(policy, false, NULL), false);
         if (loaded == NULL) {
             return COMMAND_FAILURE;
         }

@@ -88,12 +88,12 @@ static void read_files(struct effective *effective)
         effective->policy = job;
         return;
     }
-    effective->policy = site_input_combine(site, job);
+    effective->policy = site_input_combine(site, job, false);
     if (effective->policy == NULL) {
         effective->failed = true;
         effective->has_job = false;
-        effective->policy =
-            site_input_combine(site_input_load(effective->options->site, NULL), without_rules());
+        effective->policy = site_input_combine(site_input_load(effective->options->site, NULL),
+                                               without_rules(), false);
     }
 }
 

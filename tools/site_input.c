@@ -40,7 +40,7 @@ struct policy *site_input_load(const char *given, bool *failed)
     return site;
 }
 
-struct policy *site_input_combine(struct policy *site, struct policy *job)
+struct policy *site_input_combine(struct policy *site, struct policy *job, bool warnings)
 {
     struct policy_diagnostics diagnostics;
     struct policy *combined;
@@ -50,6 +50,7 @@ struct policy *site_input_combine(struct policy *site, struct policy *job)
         return job;
     }
     policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = !warnings;
     combined = policy_combine(site, job, &diagnostics);
     policy_diagnostics_print(&diagnostics, stderr);
     policy_diagnostics_release(&diagnostics);
@@ -60,7 +61,7 @@ struct policy *site_input_combine(struct policy *site, struct policy *job)
     return combined;
 }
 
-struct policy *site_input_around(struct policy *job)
+struct policy *site_input_around(struct policy *job, bool warnings)
 {
     bool failed = false;
     struct policy *site = job != NULL ? site_input_load(NULL, &failed) : NULL;
@@ -68,7 +69,7 @@ struct policy *site_input_around(struct policy *job)
     if (failed) {
         command_error("the site's file is not used");
     }
-    return site_input_combine(site, job);
+    return site_input_combine(site, job, warnings);
 }
 
 /* ---- Checking ----------------------------------------------------------------------------------

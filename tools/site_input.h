@@ -17,11 +17,11 @@
 struct policy *site_input_load(const char *given, bool *failed);
 
 /* The job's policy with the site's around it. Both are freed with it, and when it is NULL: after
- * errors. site NULL: the job's alone. */
-struct policy *site_input_combine(struct policy *site, struct policy *job);
+ * errors. site NULL: the job's alone. warnings: printed too. */
+struct policy *site_input_combine(struct policy *site, struct policy *job, bool warnings);
 
 /* The two together, with this machine's file. */
-struct policy *site_input_around(struct policy *job);
+struct policy *site_input_around(struct policy *job, bool warnings);
 
 /* Checks one site's file: policy_site_load_file, and what can be said of it beyond its text. Where
  * it is the one that programs on this machine read, it is looked at as they do. */

@@ -261,6 +261,10 @@ struct policy *policy_combine(struct policy *site, struct policy *job,
     if (combine_partitions(&combination) && diagnostics->error_count == errors &&
         combine_rules(&combination) && diagnostics->error_count == errors) {
         finish(&combination, site, job);
+        if (!diagnostics->errors_only) {
+            policy_check_shadows_of_site(combination.owned->rules,
+                                         combination.owned->policy.rule_count, diagnostics);
+        }
         return &combination.owned->policy;
     }
     policy_free(&combination.owned->policy);

@@ -18,6 +18,7 @@
  * the files: a rule finds the stream rules and partitions of its own file. Path, hash and [tune]
  * are the job's.
  *
+ * Rules of the job that can never apply, since locked ones take all that they match, are warned of.
  * The result owns both policies. NULL with errors in diagnostics, which is the job's, when their
  * partitions cannot be on one device, or when there are too many; both stay the caller's then.
  */

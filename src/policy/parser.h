@@ -205,6 +205,10 @@ void policy_check_devices(const struct policy_parser *parser);
 void policy_check_shadows(const struct policy_rule *rules, size_t count,
                           struct policy_diagnostics *diagnostics);
 
+/* shadow.c: the same of a combined policy: of the job's rules, by the site's locked ones. */
+void policy_check_shadows_of_site(const struct policy_rule *rules, size_t count,
+                                  struct policy_diagnostics *diagnostics);
+
 /* cover.c: true only when all that the second pattern matches is also matched by the first; false
  * says nothing. is_name: patterns of kernel names in the form POLICY_NAME_FORM_NAME. Takes from
  * *steps, and answers false when they run out. */

@@ -35,7 +35,7 @@ static struct policy *job_of(const char *body)
 
 static struct policy *combined(const char *site, const char *job)
 {
-    struct policy_diagnostics diagnostics = {0};
+    struct policy_diagnostics diagnostics = {.errors_only = true};
     struct policy *policy = policy_combine(site_of(site), job_of(job), &diagnostics);
 
     if (policy == NULL || diagnostics.count != 0) {
@@ -98,7 +98,7 @@ static void path_digest_and_variations_are_the_jobs(void **state)
 
 static void rules_of_one_name_in_both_files_are_no_mistake(void **state)
 {
-    struct policy *policy = combined("[locked]\n" RULE("k"), RULE("k"));
+    struct policy *policy = combined("[defaults]\n" RULE("k"), RULE("k"));
 
     (void)state;
     assert_int_equal(policy->rule_count, 2);
@@ -184,6 +184,48 @@ static void domain_on_several_devices_has_to_be_named(void **state)
                     "[partition b], each on some devices");
 }
 
+static void expect_combine_warning(const char *site, const char *job, unsigned line,
+                                   const char *message)
+{
+    struct policy_diagnostics diagnostics = {0};
+    struct policy *policy = policy_combine(site_of(site), job_of(job), &diagnostics);
+
+    assert_non_null(policy);
+    if (diagnostics.warning_count != 1 || diagnostics.items[0].place.line != line ||
+        strcmp(diagnostics.items[0].message, message) != 0) {
+        fail_msg("expected %u: %s\n\tgot %s", line, message, diagnostics_text(&diagnostics));
+    }
+    policy_diagnostics_release(&diagnostics);
+    policy_free(policy);
+}
+
+static void rules_that_locked_ones_take_everything_from_are_warned_of(void **state)
+{
+    (void)state;
+    expect_combine_warning("[locked]\n" RULE("l"), "[kernel j]\nname = a\npriority = 1\n", 3,
+                           "[kernel j] can never apply: [kernel l] in line 4 of the site's file "
+                           "matches all that this rule matches and comes first with the same "
+                           "settings");
+    expect_combine_warning("[locked]\n" RULE("l"),
+                           "[kernel j]\npriority = 1\nmem_sync_domain = default\n", 4,
+                           "priority of [kernel j] can never apply: [kernel l] in line 4 of the "
+                           "site's file matches all that this rule matches and comes first");
+}
+
+static void defaults_are_there_to_be_taken_from(void **state)
+{
+    struct policy_diagnostics diagnostics = {0};
+    struct policy *policy = policy_combine(
+        site_of("[locked]\n[kernel l]\nname = l\npriority = 0\n[defaults]\n" RULE("d")),
+        job_of(RULE("j")), &diagnostics);
+
+    (void)state;
+    assert_non_null(policy);
+    assert_int_equal(diagnostics.count, 0);
+    policy_free(policy);
+    policy_diagnostics_release(&diagnostics);
+}
+
 /* ---- the mode ----------------------------------------------------------------------------------
  */
 
@@ -245,6 +287,8 @@ int main(void)
         cmocka_unit_test(locality_domain_is_one_partition_for_both),
         cmocka_unit_test(unnamed_domain_is_the_other_files_named_one),
         cmocka_unit_test(partitions_that_exclude_each_other_are_the_jobs_mistake),
+        cmocka_unit_test(rules_that_locked_ones_take_everything_from_are_warned_of),
+        cmocka_unit_test(defaults_are_there_to_be_taken_from),
         cmocka_unit_test(domain_on_several_devices_has_to_be_named),
         cmocka_unit_test(environment_job_site_and_enforce_say_the_mode_in_this_order),
         cmocka_unit_test(ceiling_lowers_whatever_said_the_mode),

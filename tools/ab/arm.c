@@ -79,7 +79,8 @@ static struct ab_arm *add(struct ab_experiment *experiment, char *name, enum ab_
 static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
 {
     bool unreadable;
-    struct policy *policy = site_input_around(policy_input_require(file, warnings, &unreadable));
+    struct policy *policy =
+        site_input_around(policy_input_require(file, warnings, &unreadable), warnings);
 
     if (policy == NULL) {
         command_error("the policy of the arm '%s' %s; nothing was run", arm->name,
