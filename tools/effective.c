@@ -249,8 +249,9 @@ static void add_rule(struct table *table, const struct policy *policy,
             continue;
         }
         table_cell(table, "%s", first ? policy_layer_name(rule->layer) : "");
-        table_cell(table, first ? "%s %s%s" : "", policy_section_text(rule->section), rule->name,
-                   rule->final ? ", final" : "");
+        table_cell(table, "%s%s%s%s", first ? policy_section_text(rule->section) : "",
+                   first ? " " : "", first ? rule->name : "",
+                   first && rule->final ? ", final" : "");
         table_cell(table, "%s",
                    value->action != POLICY_ACTION_ABSENT
                        ? policy_setting_line((enum policy_setting)i, value, line, sizeof line)
