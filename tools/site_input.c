@@ -140,3 +140,18 @@ char *site_input_excludes(const struct policy *policy, const char *program)
     free(path);
     return reason;
 }
+
+char *site_input_unseen(const char *program)
+{
+    struct policy *site = site_input_load(NULL, NULL);
+    char *reason = NULL;
+
+    if (site != NULL && site->site->mode_ceiling == POLICY_MODE_OFF) {
+        reason = memory_format("this site allows no mode but off (%s:%u)", site->site->path,
+                               (unsigned)site->site->mode_ceiling_place.line);
+    } else if (site != NULL) {
+        reason = site_input_excludes(site, program);
+    }
+    policy_free(site);
+    return reason;
+}

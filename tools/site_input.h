@@ -30,6 +30,10 @@ struct policy *site_input_check(const char *file, struct policy_diagnostics *dia
 /* Where the site's file of this machine is; "": this was built without. */
 const char *site_input_path(void);
 
+/* Why nothing is seen of a program, by what this machine's site says: it is left alone, or no mode
+ * but off is allowed. NULL: the site is not the reason. To be freed. */
+char *site_input_unseen(const char *program);
+
 /* Why a program of this name, found as argv[0] in PATH, is left alone by the site; NULL: it is not.
  * To be freed. */
 char *site_input_excludes(const struct policy *policy, const char *program);

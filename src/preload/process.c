@@ -75,9 +75,12 @@ static const char *report_path(void)
 
 static const char *report_copy_path(void)
 {
-    return configuration.report_path[0] != '\0' && configuration.site_report_path[0] != '\0'
-               ? configuration.site_report_path
-               : NULL;
+    const char *copy = configuration.site_report_path;
+
+    if (configuration.report_path[0] == '\0' || copy[0] == '\0' ||
+        strcmp(configuration.report_path, copy) == 0)
+        return NULL;
+    return copy;
 }
 
 static void start_report(const struct policy *policy)

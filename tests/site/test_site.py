@@ -205,6 +205,33 @@ class Reports(site_support.Case):
         counts = sorted(report["launches"] for report in self.reports("all/*.json"))
         self.assertEqual(counts, [1, 2])
 
+    def test_one_place_gets_one_report(self):
+        self.site(self.folder_of_site())
+        self.launch(policy=rule("all", REMOTE), CUDAPOLICY_REPORT=f"{self.folder}/all/%h-%p.json")
+        self.assertEqual(len(os.listdir(self.path("all"))), 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_users_leave_reports_in_a_folder_that_they_cannot_read(self):
+        self.site(self.folder_of_site())
+        os.chmod(self.path("all"), 0o1733)
+        os.chmod(self.folder, 0o755)
+        # The build may be where others cannot look.
+        for source in (support.LIBRARY, site_support.PROGRAM):
+            shutil.copy(source, self.folder)
+        shutil.copytree(site_support.DOUBLES, self.path("doubles"))
+        variables = self.variables(LD_LIBRARY_PATH=self.path("doubles"), RECORDING_DRIVER_LOG=None,
+                                   LD_PRELOAD=f"{site_support.SANITIZER} "
+                                   f"{self.path(os.path.basename(support.LIBRARY))}".strip())
+        result = support.subprocess.run(
+            [self.path(os.path.basename(site_support.PROGRAM)), "launch", "k", "2", "1"],
+            env=support.environment(**variables), cwd=self.folder, user=65534, group=65534,
+            extra_groups=[], stderr=support.subprocess.PIPE, text=True, check=False,
+            timeout=support.TIME_LIMIT)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(self.report("all/*.json")["launches"], 2)
+        status = os.stat(os.path.join(self.path("all"), os.listdir(self.path("all"))[0]))
+        self.assertEqual((status.st_uid, status.st_mode & 0o777), (65534, 0o600))
+
     def test_a_folder_that_is_not_there_disturbs_nobody(self):
         self.site(f"\n[site]\nreports = {self.folder}/none/%p.json\n")
         self.assertEqual(self.launch().stderr, "")

@@ -207,6 +207,14 @@ class Run(Command):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_remote(False)
 
+    def test_what_a_site_keeps_from_being_recorded_is_said(self):
+        for site, reason in (("mode_ceiling = off", "this site allows no mode but off"),
+                             ("exclude = command_*", "this site leaves 'command_program' alone")):
+            self.site(f"[site]\n{site}\n")
+            result = self.command("record", "--library", support.LIBRARY, PROGRAM, "launch", "k",
+                                  "1", "1", env=self.variables())
+            self.assertIn(reason, result.stderr)
+
     def test_the_site_gets_its_report_of_a_run_too(self):
         os.mkdir(self.path("all"))
         self.site(f"[site]\nreports = {self.folder}/all/%p.json\n")
