@@ -9,29 +9,34 @@
 #include "json_output.h"
 #include "policy_environment.h"
 #include "policy_input.h"
+#include "site_input.h"
 
 static int check_main(const struct command *command, int argc, char **argv);
 
 const struct command command_check = {
     .name = "check",
     .summary = "check policy files, with the place of every mistake",
-    .usage = "[OPTION]... FILE...",
-    .help = "Reads each policy file and prints every error and warning in it on standard output,\n"
-            "as FILE:LINE:COLUMN: error: MESSAGE. '-' is standard input.\n\n"
-            "Options:\n"
-            "  -q, --quiet      print errors only: no warnings, no verdict\n"
-            "      --werror     a warning is a failure too\n"
-            "      --json       print the diagnostics as one JSON document\n"
-            "      --print-env  print, as lines NAME=VALUE, what [env] of the one FILE would set\n"
-            "                   for a program that is started in this environment, and no more\n"
-            "  -h, --help       print this help\n\n"
-            "Exit status: 0 when every file is right, 1 when one is wrong or cannot be read,\n"
-            "64 when the command line is wrong.\n\n"
-            "Examples:\n"
-            "  cudapolicy check policy.ini\n"
-            "  cudapolicy check --werror site/*.ini\n"
-            "  cudapolicy check --print-env policy.ini\n"
-            "  cudapolicy check --json policy.ini | jq '.files[].diagnostics[].message'\n",
+    .usage = "[OPTION]... FILE... | --site [OPTION]... [FILE...]",
+    .help =
+        "Reads each policy file and prints every error and warning in it on standard output,\n"
+        "as FILE:LINE:COLUMN: error: MESSAGE. '-' is standard input.\n\n"
+        "Options:\n"
+        "      --site       the files are those of a site, which hold for every job; without a\n"
+        "                   FILE, the one of this machine, and who may write to it\n"
+        "  -q, --quiet      print errors only: no warnings, no verdict\n"
+        "      --werror     a warning is a failure too\n"
+        "      --json       print the diagnostics as one JSON document\n"
+        "      --print-env  print, as lines NAME=VALUE, what [env] of the one FILE would set\n"
+        "                   for a program that is started in this environment, and no more\n"
+        "  -h, --help       print this help\n\n"
+        "Exit status: 0 when every file is right, 1 when one is wrong or cannot be read,\n"
+        "64 when the command line is wrong.\n\n"
+        "Examples:\n"
+        "  cudapolicy check policy.ini\n"
+        "  cudapolicy check --werror site/*.ini\n"
+        "  cudapolicy check --site site.ini\n"
+        "  cudapolicy check --print-env policy.ini\n"
+        "  cudapolicy check --json policy.ini | jq '.files[].diagnostics[].message'\n",
     .main = check_main,
 };
 
@@ -39,10 +44,11 @@ enum {
     OPTION_WERROR = COMMAND_OPTION_LONG,
     OPTION_JSON,
     OPTION_PRINT_ENV,
+    OPTION_SITE,
 };
 
 struct check_options {
-    bool quiet, werror, json, print_env;
+    bool quiet, werror, json, print_env, site;
 };
 
 static json_t *diagnostic_json(const struct policy_diagnostic *diagnostic)
@@ -104,7 +110,8 @@ static bool check_file(const char *file, const struct check_options *options, js
 
     policy_diagnostics_init(&diagnostics);
     diagnostics.errors_only = options->quiet && !options->werror;
-    policy = policy_input_load(file, &diagnostics);
+    policy = options->site ? site_input_check(file, &diagnostics)
+                           : policy_input_load(file, &diagnostics);
     right = policy != NULL && !(options->werror && diagnostics.warning_count > 0);
     if (list != NULL) {
         json_array_append_new(list, file_json(file, &diagnostics, policy));
@@ -119,7 +126,7 @@ static bool check_file(const char *file, const struct check_options *options, js
     return right;
 }
 
-static int check_files(const struct check_options *options, int count, char **files)
+static int check_files(const struct check_options *options, int count, const char *const *files)
 {
     json_t *list = options->json ? json_array() : NULL;
     bool right = true;
@@ -137,6 +144,9 @@ static int print_env(const char *file)
 {
     struct policy *policy = policy_input_require(file, false, NULL);
 
+    if (policy != NULL) {
+        policy = site_input_around(policy, false);
+    }
     if (policy == NULL) {
         return COMMAND_FAILURE;
     }
@@ -152,9 +162,11 @@ static int check_main(const struct command *command, int argc, char **argv)
         {"werror", no_argument, NULL, OPTION_WERROR},
         {"json", no_argument, NULL, OPTION_JSON},
         {"print-env", no_argument, NULL, OPTION_PRINT_ENV},
+        {"site", no_argument, NULL, OPTION_SITE},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
+    const char *own[] = {site_input_path()};
     struct check_options options = {0};
     int option;
 
@@ -172,16 +184,22 @@ static int check_main(const struct command *command, int argc, char **argv)
         case OPTION_PRINT_ENV:
             options.print_env = true;
             break;
+        case OPTION_SITE:
+            options.site = true;
+            break;
         case 'h':
             return command_help(command);
         default:
             return COMMAND_USAGE;
         }
     }
+    if (optind == argc && options.site && own[0][0] != '\0') {
+        return check_files(&options, 1, own);
+    }
     if (optind == argc) {
         return command_usage_error(command, "no policy file given");
     }
-    if (options.print_env && (options.quiet || options.werror || options.json)) {
+    if (options.print_env && (options.quiet || options.werror || options.json || options.site)) {
         return command_usage_error(command, "--print-env takes no other option");
     }
     if (options.print_env && argc - optind > 1) {
@@ -190,5 +208,5 @@ static int check_main(const struct command *command, int argc, char **argv)
     if (options.print_env) {
         return print_env(argv[optind]);
     }
-    return check_files(&options, argc - optind, argv + optind);
+    return check_files(&options, argc - optind, (const char *const *)argv + optind);
 }

@@ -222,7 +222,8 @@ static void print_rules(const struct control_process *processes, size_t count, b
     for (size_t i = 0; i < results.rule_count; i++) {
         const struct results_rule *rule = &results.rules[i];
 
-        table_cell(table, "%s %s", rule->section, rule->name);
+        table_cell(table, rule->layer[0] != '\0' ? "%s %s (%s)" : "%s %s", rule->section,
+                   rule->name, rule->layer);
         table_count(table, rule->launches.total);
         table_count(table, rule->launch_outcomes.applied);
         table_count(table, rule->streams);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effective.h"
 #include "explain.h"
 #include "explain_policy.h"
 #include "facts.h"
@@ -14,6 +15,7 @@
 #include "number.h"
 #include "policy_input.h"
 #include "readable_name.h"
+#include "site_input.h"
 #include "summary.h"
 
 static int explain_main(const struct command *command, int argc, char **argv);
@@ -21,13 +23,15 @@ static int explain_main(const struct command *command, int argc, char **argv);
 const struct command command_explain = {
     .name = "explain",
     .summary = "say which rules match a kernel, and which settings result",
-    .usage = "-p FILE [OPTION]... (--kernel NAME | REPORT...)",
+    .usage = "-p FILE [OPTION]... (--kernel NAME | REPORT...) | --effective [OPTION]...",
     .help =
         "Says for a kernel which rules of a policy match, why the others do not (the first\n"
         "selector that fails), and which settings result, with the line each comes from. The\n"
         "kernel is given by its name in any form, as a profiler prints it or mangled, or the\n"
         "kernels are those of a report. What is not given counts as not known: a rule that asks\n"
-        "for it matches 'perhaps'.\n\n"
+        "for it matches 'perhaps'. Where this machine has a site's file, its rules stand around "
+        "the\n"
+        "policy's, as they do for programs.\n\n"
         "Options:\n"
         "  -p, --policy FILE      the policy\n"
         "  -k, --kernel NAME      the kernel\n"
@@ -44,6 +48,11 @@ const struct command command_explain = {
         "                         with reports too\n"
         "      --rank N, --local-rank N, --world-size N, --host NAME\n"
         "                         the process's place in its job\n"
+        "      --effective        print every value that would hold for a program that is started\n"
+        "                         here, and where it comes from: environment, policy, site or "
+        "built in;\n"
+        "                         without -p, the policy of $CUDAPOLICY_FILE\n"
+        "      --site FILE        use FILE as the site's file; --no-site: as if there were none\n"
         "      --json             print as JSON\n"
         "  -w, --wide             do not shorten to the terminal's width\n"
         "  -h, --help             print this help\n\n"
@@ -53,7 +62,8 @@ const struct command command_explain = {
         "  cudapolicy explain -p policy.ini --kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL \\\n"
         "      --library libnccl.so.2 --grid 4\n"
         "  cudapolicy explain -p policy.ini --kernel 'void ns::copy<float>(float*, int)'\n"
-        "  cudapolicy explain -p policy.ini job.json\n",
+        "  cudapolicy explain -p policy.ini job.json\n"
+        "  cudapolicy explain --effective -p policy.ini\n",
     .main = explain_main,
 };
 
@@ -72,6 +82,9 @@ enum {
     OPTION_WORLD_SIZE,
     OPTION_HOST,
     OPTION_JSON,
+    OPTION_EFFECTIVE,
+    OPTION_SITE,
+    OPTION_NO_SITE,
 };
 
 static const struct option long_options[] = {
@@ -91,6 +104,9 @@ static const struct option long_options[] = {
     {"world-size", required_argument, NULL, OPTION_WORLD_SIZE},
     {"host", required_argument, NULL, OPTION_HOST},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"effective", no_argument, NULL, OPTION_EFFECTIVE},
+    {"site", required_argument, NULL, OPTION_SITE},
+    {"no-site", no_argument, NULL, OPTION_NO_SITE},
     {"wide", no_argument, NULL, 'w'},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -98,7 +114,8 @@ static const struct option long_options[] = {
 
 struct explain_options {
     const char *policy, *kernel;
-    bool json, wide, facts_given;
+    const char *site; /* in place of this machine's */
+    bool json, wide, facts_given, effective, no_site;
     struct match_facts facts;
 };
 
@@ -193,6 +210,15 @@ static bool take_option(const struct command *command, int option, struct explai
     case OPTION_JSON:
         options->json = true;
         return true;
+    case OPTION_EFFECTIVE:
+        options->effective = true;
+        return true;
+    case OPTION_SITE:
+        options->site = optarg;
+        return true;
+    case OPTION_NO_SITE:
+        options->no_site = true;
+        return true;
     case 'w':
         options->wide = true;
         return true;
@@ -204,15 +230,20 @@ static bool take_option(const struct command *command, int option, struct explai
     }
 }
 
-static bool has_stream_rule(const struct policy *policy, const char *name)
+/* The stream rule of this name; the job's comes before one of the site's. */
+static const struct policy_rule *find_stream_rule(const struct policy *policy, const char *name)
 {
+    const struct policy_rule *found = NULL;
+
     for (size_t i = 0; i < policy->rule_count; i++) {
-        if (policy->rules[i].section == POLICY_SECTION_STREAM &&
-            strcmp(policy->rules[i].name, name) == 0) {
-            return true;
+        const struct policy_rule *rule = &policy->rules[i];
+
+        if (rule->section == POLICY_SECTION_STREAM && strcmp(rule->name, name) == 0 &&
+            (found == NULL || rule->layer == POLICY_LAYER_JOB)) {
+            found = rule;
         }
     }
-    return false;
+    return found;
 }
 
 static void explain_one(const struct explain_options *options, const struct policy *policy,
@@ -228,10 +259,14 @@ static void explain_one(const struct explain_options *options, const struct poli
 static int explain_named(struct explain_options *options, const struct policy *policy, json_t *list)
 {
     const char *stream = options->facts.stream_rule;
+    const struct policy_rule *rule = stream != NULL ? find_stream_rule(policy, stream) : NULL;
 
-    if (stream != NULL && !has_stream_rule(policy, stream)) {
+    if (stream != NULL && rule == NULL) {
         command_error("the policy has no [stream %s]", stream);
         return COMMAND_FAILURE;
+    }
+    if (rule != NULL) {
+        options->facts.stream_layer = rule->layer;
     }
     if (!readable_name_fill(options->kernel, &options->facts)) {
         command_error("out of memory");
@@ -271,9 +306,38 @@ static int explain_reports(const struct explain_options *options, const struct p
     return status;
 }
 
+/* The policy of the options with the site's around it; NULL after errors. */
+static struct policy *load_policy(const struct explain_options *options)
+{
+    struct policy *job = policy_input_require(options->policy, false, NULL);
+    bool failed = false;
+    struct policy *site =
+        job != NULL && !options->no_site ? site_input_load(options->site, &failed) : NULL;
+
+    if (failed && options->site != NULL) {
+        policy_free(job);
+        return NULL;
+    }
+    if (failed) {
+        command_error("the site's file is not used");
+    }
+    return site_input_combine(site, job, false);
+}
+
+static int explain_effective(const struct explain_options *options)
+{
+    const struct effective_options wanted = {.policy = options->policy,
+                                             .site = options->site,
+                                             .no_site = options->no_site,
+                                             .wide = options->wide,
+                                             .json = options->json};
+
+    return command_finish(effective_print(&wanted) ? COMMAND_SUCCESS : COMMAND_FAILURE);
+}
+
 static int explain(struct explain_options *options, int count, char **paths)
 {
-    struct policy *policy = policy_input_require(options->policy, false, NULL);
+    struct policy *policy = load_policy(options);
     json_t *list = options->json ? json_array() : NULL;
     int status;
 
@@ -311,6 +375,14 @@ static int explain_main(const struct command *command, int argc, char **argv)
         if (option == '?' || !take_option(command, option, &options)) {
             return COMMAND_USAGE;
         }
+    }
+    if (options.site != NULL && options.no_site) {
+        return command_usage_error(command, "--site and --no-site together");
+    }
+    if (options.effective) {
+        return options.kernel == NULL && !options.facts_given && optind == argc
+                   ? explain_effective(&options)
+                   : command_usage_error(command, "--effective is not about a kernel or a report");
     }
     if (options.policy == NULL) {
         return command_usage_error(command, "no policy: give one with -p");

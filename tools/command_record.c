@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "output_file.h"
 #include "reach.h"
+#include "site_input.h"
 
 static int record_main(const struct command *command, int argc, char **argv);
 
@@ -83,8 +84,11 @@ static void print_inventory(const struct record_options *options, const struct r
                             const char *program, FILE *output)
 {
     if (results->process_count == 0) {
-        char *reason = reach_explain(program, &options->job.opened);
+        char *reason = site_input_unseen(program);
 
+        if (reason == NULL) {
+            reason = reach_explain(program, &options->job.opened);
+        }
         command_error("no kernel launch of '%s' was seen: %s", program, reason);
         free(reason);
     }

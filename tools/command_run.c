@@ -13,10 +13,12 @@
 #include "json_output.h"
 #include "memory.h"
 #include "output_file.h"
+#include "policy/combine.h"
 #include "policy_input.h"
 #include "reach.h"
 #include "report/log.h"
 #include "report_merge.h"
+#include "site_input.h"
 #include "summary.h"
 
 static int run_main(const struct command *command, int argc, char **argv);
@@ -145,15 +147,11 @@ static bool take_option(const struct command *command, int option, struct run_op
 /* The mode in which the job ran. */
 static enum policy_mode effective_mode(const struct job *job, const struct policy *policy)
 {
-    const char *variable = getenv("CUDAPOLICY_MODE");
-    enum policy_mode mode = policy->mode;
+    const char *asked = job->mode != NULL ? job->mode : getenv("CUDAPOLICY_MODE");
+    enum policy_mode mode;
+    bool known = asked != NULL && policy_mode_parse(asked, &mode);
 
-    if (job->mode != NULL) {
-        policy_mode_parse(job->mode, &mode);
-    } else if (variable != NULL) {
-        policy_mode_parse(variable, &mode);
-    }
-    return mode;
+    return policy_mode_choose(known ? &mode : NULL, policy).mode;
 }
 
 /* One line instead of the tables when no process left a report. */
@@ -166,7 +164,10 @@ static void print_nothing_seen(const struct run_options *options, const struct p
         command_error("the mode is off: nothing was seen or changed");
         return;
     }
-    reason = reach_explain(program, &options->job.opened);
+    reason = site_input_excludes(policy, program);
+    if (reason == NULL) {
+        reason = reach_explain(program, &options->job.opened);
+    }
     command_error("no kernel launch of '%s' was seen: %s", program, reason);
     free(reason);
 }
@@ -383,6 +384,11 @@ static int run_main(const struct command *command, int argc, char **argv)
     if (policy == NULL) {
         command_error("the policy %s; '%s' was not started",
                       unreadable ? "cannot be read" : "is wrong", argv[optind]);
+        return COMMAND_RUN_FAILED;
+    }
+    policy = site_input_around(policy, !options.quiet);
+    if (policy == NULL) {
+        command_error("the policy does not fit the site's; '%s' was not started", argv[optind]);
         return COMMAND_RUN_FAILED;
     }
     options.job.loaded = policy;

@@ -16,6 +16,7 @@
 #include "policy_input.h"
 #include "report/outcome.h"
 #include "show_lists.h"
+#include "site_input.h"
 #include "table.h"
 
 static int show_main(const struct command *command, int argc, char **argv);
@@ -393,7 +394,7 @@ static int show(int what, const char *policy, bool json, bool wide)
         return COMMAND_FAILURE;
     }
     if (policy != NULL) {
-        loaded = policy_input_require(policy, false, NULL);
+        loaded = site_input_around(policy_input_require(policy, false, NULL), false);
         if (loaded == NULL) {
             return COMMAND_FAILURE;
         }

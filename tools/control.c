@@ -168,10 +168,26 @@ void control_look(struct control_process *process, const struct target *target)
 /* ---- Mode --------------------------------------------------------------------------------------
  */
 
+/* Also the process itself goes no higher; here its user hears why. */
+static bool is_above_ceiling(const struct control_process *process, enum policy_mode mode)
+{
+    const json_t *site = json_object_get(json_object_get(process->report, "facts"), "site");
+    enum policy_mode ceiling;
+
+    return policy_mode_parse(results_text(site, "mode_ceiling"), &ceiling) &&
+           policy_mode_lower(mode, ceiling) != mode;
+}
+
 void control_set_mode(struct control_process *process, enum policy_mode mode)
 {
     char error[512];
 
+    if (is_above_ceiling(process, mode)) {
+        end_with(process, CONTROL_REFUSED,
+                 "the mode %s is above the mode_ceiling of the site; it stays %s",
+                 policy_mode_name(mode), process->mode);
+        return;
+    }
     if (!report_counters_set_mode(process->target->counters, (uint8_t)mode, error, sizeof error)) {
         end_with(process, CONTROL_FAILED, "%s", error);
         return;

@@ -37,12 +37,13 @@ static void take_groups(struct decision *decision, const struct policy_rule *rul
 
 /* On the launch's stream, the rule's settings hold where no kernel rule has that setting. */
 static void add_stream_rule(struct decision *decision, const struct policy *policy,
-                            const char *name)
+                            const char *name, enum policy_layer layer)
 {
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct policy_rule *rule = &policy->rules[i];
 
-        if (rule->section != POLICY_SECTION_STREAM || strcmp(rule->name, name) != 0) {
+        if (rule->section != POLICY_SECTION_STREAM || strcmp(rule->name, name) != 0 ||
+            !policy_layers_share_file(rule->layer, layer)) {
             continue;
         }
         for (int setting = 0; setting < POLICY_SETTING_COUNT; setting++) {
@@ -88,7 +89,7 @@ void decision_make(const struct policy *policy, const struct match_facts *facts,
         ended = rule->final;
     }
     if (facts->stream_rule != NULL) {
-        add_stream_rule(decision, policy, facts->stream_rule);
+        add_stream_rule(decision, policy, facts->stream_rule, facts->stream_layer);
     }
 }
 

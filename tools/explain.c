@@ -86,6 +86,14 @@ static void print_kernel(const struct match_facts *facts, bool wide, FILE *strea
     free(shown);
 }
 
+/* "12"; of a rule of the site "site locked:12". */
+static void add_line(struct table *table, const struct policy_rule *rule)
+{
+    table_cell(table, "%s%s%u",
+               rule->layer != POLICY_LAYER_JOB ? policy_layer_name(rule->layer) : "",
+               rule->layer != POLICY_LAYER_JOB ? ":" : "", (unsigned)rule->place.line);
+}
+
 static void print_rules(const struct policy *policy, const struct decision *decision, bool wide,
                         FILE *stream)
 {
@@ -99,7 +107,7 @@ static void print_rules(const struct policy *policy, const struct decision *deci
         char *reason = why(&decision->rules[i]);
 
         table_cell(table, "%s", decision->rules[i].rule->name);
-        table_cell(table, "%u", (unsigned)decision->rules[i].rule->place.line);
+        add_line(table, decision->rules[i].rule);
         table_cell(table, "%s", answer_word(&decision->rules[i]));
         table_cell(table, "%s", reason);
         free(reason);
@@ -146,7 +154,8 @@ static void add_source(struct table *table, const struct policy *policy,
     char text[EXPLAIN_LINE];
 
     table_cell(table, "%s", policy_setting_line(setting, source->value, text, sizeof text));
-    table_cell(table, "%s:%u", policy->path, (unsigned)source->value->place.line);
+    table_cell(table, "%s:%u", policy_layer_path(policy, source->rule->layer),
+               (unsigned)source->value->place.line);
     table_cell(table, "[%s %s]", section_word(source->rule), source->rule->name);
     table_cell(table, "%s%s", source->from_stream ? "on the stream; " : "",
                partition == NULL  ? meets_own(source->value)
@@ -195,7 +204,7 @@ static void print_alternatives(const struct policy *policy, const struct decisio
             if (value->action != POLICY_ACTION_ABSENT && (row->perhaps & group) != 0) {
                 fprintf(stream, "  if [kernel %s] matches: %s (%s:%u)\n", row->rule->name,
                         policy_setting_line((enum policy_setting)setting, value, text, sizeof text),
-                        policy->path, (unsigned)value->place.line);
+                        policy_layer_path(policy, row->rule->layer), (unsigned)value->place.line);
             }
         }
     }
@@ -218,6 +227,15 @@ void explain_print(const struct policy *policy, const struct match_facts *facts,
 /* ---- JSON ---------------------------------------------------------------------------------------
  */
 
+/* What stands in the site's file says so. */
+static void add_layer(json_t *object, const struct policy *policy, enum policy_layer layer)
+{
+    if (layer != POLICY_LAYER_JOB) {
+        json_object_set_new(object, "layer", json_string(policy_layer_name(layer)));
+        json_object_set_new(object, "file", json_output_string(policy_layer_path(policy, layer)));
+    }
+}
+
 static json_t *setting_json(const struct policy *policy, const struct policy_rule *rule,
                             enum policy_setting setting)
 {
@@ -230,6 +248,7 @@ static json_t *setting_json(const struct policy *policy, const struct policy_rul
                   section_word(rule), "rule", json_output_string(rule->name), "line",
                   (json_int_t)value->place.line, "column", (json_int_t)value->place.column);
 
+    add_layer(object, policy, rule->layer);
     if (partition != NULL) {
         json_object_set_new(object, "partition",
                             json_pack("{s:s, s:b, s:s, s:I}", "name", partition->name, "named",
@@ -279,20 +298,21 @@ static json_t *alternatives_json(const struct policy *policy, const struct decis
     return array;
 }
 
-static json_t *rules_json(const struct decision *decision)
+static json_t *rules_json(const struct policy *policy, const struct decision *decision)
 {
     json_t *array = json_array();
 
     for (size_t i = 0; i < decision->rule_count; i++) {
         const struct decision_rule *row = &decision->rules[i];
         char *reason = why(row);
+        json_t *object = json_pack(
+            "{s:o, s:I, s:b, s:s, s:s?, s:o}", "rule", json_output_string(row->rule->name), "line",
+            (json_int_t)row->rule->place.line, "final", row->rule->final, "matches",
+            answer_word(row), "selector", row->reached ? row->verdict.key : NULL, "why",
+            json_output_string(reason));
 
-        json_array_append_new(array, json_pack("{s:o, s:I, s:b, s:s, s:s?, s:o}", "rule",
-                                               json_output_string(row->rule->name), "line",
-                                               (json_int_t)row->rule->place.line, "final",
-                                               row->rule->final, "matches", answer_word(row),
-                                               "selector", row->reached ? row->verdict.key : NULL,
-                                               "why", json_output_string(reason)));
+        add_layer(object, policy, row->rule->layer);
+        json_array_append_new(array, object);
         free(reason);
     }
     return array;
@@ -307,7 +327,7 @@ json_t *explain_json(const struct policy *policy, const struct match_facts *fact
     document = json_pack(
         "{s:o, s:o, s:o, s:o, s:o}", "name", json_output_string(facts->name.name), "library",
         facts->library != NULL ? json_output_string(facts->library) : json_null(), "rules",
-        rules_json(&decision), "settings", settings_json(policy, &decision), "if",
+        rules_json(policy, &decision), "settings", settings_json(policy, &decision), "if",
         alternatives_json(policy, &decision));
     decision_release(&decision);
     return document;

@@ -213,8 +213,8 @@ static void weigh_ranges(const struct policy_ranges *ranges, const struct match_
     say(verdict, "%s %s %s", launches, answer == MATCH_NO ? "not in" : "only partly in", text);
 }
 
-static void weigh_stream(const struct policy_globs *names, const struct match_facts *facts,
-                         struct match_verdict *verdict)
+static void weigh_stream(enum policy_layer layer, const struct policy_globs *names,
+                         const struct match_facts *facts, struct match_verdict *verdict)
 {
     char text[200];
 
@@ -229,7 +229,8 @@ static void weigh_stream(const struct policy_globs *names, const struct match_fa
         return;
     }
     for (size_t i = 0; i < names->count; i++) {
-        if (facts->stream_rule != NULL && strcmp(names->patterns[i], facts->stream_rule) == 0) {
+        if (facts->stream_rule != NULL && policy_layers_share_file(layer, facts->stream_layer) &&
+            strcmp(names->patterns[i], facts->stream_rule) == 0) {
             return;
         }
     }
@@ -289,7 +290,7 @@ void match_rule(const struct policy_rule *rule, const struct match_facts *facts,
     weigh_name(selectors, facts, verdict);
     weigh_text(&selectors->library, facts->library, false, "library", verdict);
     weigh_text(&selectors->not_library, facts->library, true, "not_library", verdict);
-    weigh_stream(&selectors->stream, facts, verdict);
+    weigh_stream(rule->layer, &selectors->stream, facts, verdict);
     weigh_ranges(&selectors->launch_stream, &facts->launch_stream, not_known, "launch_stream",
                  verdict);
     weigh_ranges(&selectors->grid_blocks, &facts->grid_blocks, shape, "grid_blocks", verdict);

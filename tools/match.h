@@ -36,10 +36,11 @@ struct match_facts {
     struct match_extent grid_blocks, block_threads, shared_memory;
     bool shapes_unnoted; /* these are not known because a report does not have them */
     struct match_extent rank, local_rank, world_size, device, launch_stream, arm;
-    const char *host;            /* or NULL */
-    bool stream_known;           /* then stream_rule is the rule the stream matched, */
-    const char *stream_rule;     /* NULL for none */
-    enum policy_choice captured; /* POLICY_CHOICE_ANY: not known */
+    const char *host;               /* or NULL */
+    bool stream_known;              /* then stream_rule is the rule the stream matched, */
+    const char *stream_rule;        /* NULL for none */
+    enum policy_layer stream_layer; /* in which that rule stands */
+    enum policy_choice captured;    /* POLICY_CHOICE_ANY: not known */
 };
 
 struct match_verdict {

@@ -27,8 +27,7 @@ enum {
     MAX_FIRST_LINE = 256 /* what the kernel reads of a "#!" line */
 };
 
-/* The file that execvp would run; NULL when there is none. To be freed. */
-static char *find_program(const char *program)
+char *program_file_find(const char *program)
 {
     const char *variable = getenv("PATH");
     char *path, *folder, *rest = NULL, *found = NULL;
@@ -158,7 +157,7 @@ static bool raises_privileges(const char *path)
 
 void program_file_read(struct program_file *file, const char *program)
 {
-    *file = (struct program_file){.path = find_program(program)};
+    *file = (struct program_file){.path = program_file_find(program)};
     for (int i = 0; file->path != NULL && i <= MAX_SCRIPTS; i++) {
         FILE *stream = fopen(file->path, "re");
         char *interpreter = stream != NULL ? script_interpreter(stream) : NULL;

@@ -19,6 +19,9 @@ struct program_file {
     char *interpreter; /* its loader, or NULL */
 };
 
+/* The file that execvp would run; NULL when there is none. To be freed. */
+char *program_file_find(const char *program);
+
 /* Looks at the file that execvp would run as program. */
 void program_file_read(struct program_file *file, const char *program);
 

@@ -207,16 +207,18 @@ static void add_shapes(struct results_kernel *kernel, const json_t *object)
  */
 
 static struct results_rule *find_rule(struct results *results, const char *section,
-                                      const char *name)
+                                      const char *name, const char *layer)
 {
-    const char *texts[] = {section, name};
-    size_t place = place_of(results, "rule", texts, 2, results->rule_count);
+    const char *texts[] = {section, name, layer};
+    size_t place = place_of(results, "rule", texts, 3, results->rule_count);
 
     if (place == results->rule_count) {
         results->rules = memory_grow(results->rules, results->rule_count, &results->rule_capacity,
                                      sizeof *results->rules);
-        results->rules[results->rule_count++] = (struct results_rule){
-            .section = results_keep(results, section), .name = results_keep(results, name)};
+        results->rules[results->rule_count++] =
+            (struct results_rule){.section = results_keep(results, section),
+                                  .name = results_keep(results, name),
+                                  .layer = results_keep(results, layer)};
     }
     return &results->rules[place];
 }
@@ -240,7 +242,8 @@ static void add_rule(struct results *results, const json_t *object)
 {
     const json_t *streams = json_object_get(object, "on_streams");
     struct results_rule *rule =
-        find_rule(results, results_text(object, "section"), results_text(object, "name"));
+        find_rule(results, results_text(object, "section"), results_text(object, "name"),
+                  results_text(object, "layer"));
 
     rule->line = results_number(object, "line");
     add_launches(&rule->launches, object);
@@ -279,7 +282,8 @@ static void add_kernel(struct results *results, const json_t *object)
         if (json_is_string(json_object_get(setting, "rule"))) {
             add_kernel_to_rule(results,
                                find_rule(results, results_text(setting, "rule_section"),
-                                         results_text(setting, "rule")),
+                                         results_text(setting, "rule"),
+                                         results_text(setting, "rule_layer")),
                                place);
         }
     }

@@ -83,6 +83,7 @@ struct results_kernel {
 
 struct results_rule {
     const char *section, *name;
+    const char *layer; /* "": of the job's own policy */
     int64_t line;
     struct results_launches launches;
     struct results_outcomes launch_outcomes;

@@ -27,7 +27,10 @@ const struct policy_rule *summary_policy_rule(const struct policy *policy,
     for (size_t i = 0; policy != NULL && i < policy->rule_count; i++) {
         const struct policy_rule *candidate = &policy->rules[i];
 
-        if (strcmp(candidate->name, rule->name) == 0 &&
+        const char *layer =
+            candidate->layer != POLICY_LAYER_JOB ? policy_layer_name(candidate->layer) : "";
+
+        if (strcmp(candidate->name, rule->name) == 0 && strcmp(layer, rule->layer) == 0 &&
             (candidate->section == POLICY_SECTION_STREAM) == is_stream) {
             return candidate;
         }
@@ -104,7 +107,8 @@ static void add_row(struct table *table, const struct results_rule *rule, const 
 {
     char *refused = refused_text(&outcomes->refused);
 
-    table_cell(table, "%s %s", rule->section, rule->name);
+    table_cell(table, rule->layer[0] != '\0' ? "%s %s (%s)" : "%s %s", rule->section, rule->name,
+               rule->layer);
     table_cell(table, "%s", kernels);
     table_cell(table, "%s", seen);
     table_count(table, outcomes->applied);
@@ -184,7 +188,8 @@ static void print_unmatched_rules(const struct results *results, const struct po
         struct unmatched unmatched;
         char *name, *reason;
 
-        if (summary_has_matched(rule)) {
+        /* That a site's rule matches nothing is no news to its users. */
+        if (summary_has_matched(rule) || rule->layer[0] != '\0') {
             continue;
         }
         unmatched_explain(summary_policy_rule(policy, rule), results, count++ < UNMATCHED_RULES,

@@ -32,12 +32,18 @@ static json_t *outcomes_json(const struct results_outcomes *outcomes)
 
 static json_t *rule_json(const struct results_rule *rule)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "section", rule->section,
-                     "name", rule->name, "line", (json_int_t)rule->line, "kernels",
-                     (json_int_t)rule->kernel_count, "launches", (json_int_t)rule->launches.total,
-                     "launches_by_kind", launches_json(&rule->launches), "launch_outcomes",
-                     outcomes_json(&rule->launch_outcomes), "streams", (json_int_t)rule->streams,
-                     "stream_outcomes", outcomes_json(&rule->stream_outcomes));
+    json_t *object =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "section", rule->section, "name",
+                  rule->name, "line", (json_int_t)rule->line, "kernels",
+                  (json_int_t)rule->kernel_count, "launches", (json_int_t)rule->launches.total,
+                  "launches_by_kind", launches_json(&rule->launches), "launch_outcomes",
+                  outcomes_json(&rule->launch_outcomes), "streams", (json_int_t)rule->streams,
+                  "stream_outcomes", outcomes_json(&rule->stream_outcomes));
+
+    if (rule->layer[0] != '\0') {
+        json_object_set_new(object, "layer", json_string(rule->layer));
+    }
+    return object;
 }
 
 static json_t *extent_json(const struct results_kernel *kernel, const struct results_extent *extent)
@@ -94,7 +100,7 @@ static json_t *unmatched_json(const struct results *results, const struct policy
         const struct results_rule *rule = &results->rules[i];
         struct unmatched unmatched;
 
-        if (summary_has_matched(rule)) {
+        if (summary_has_matched(rule) || rule->layer[0] != '\0') {
             continue;
         }
         unmatched_explain(summary_policy_rule(policy, rule), results,

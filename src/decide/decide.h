@@ -39,6 +39,10 @@ struct decide_process {
 void decide_start(const struct policy *policy, const struct decide_process *process,
                   enum policy_mode mode);
 
+/* What the report calls a rule of the policy. The strings are the policy's. */
+struct report_rule_name decide_rule_name(const struct policy *policy,
+                                         const struct policy_rule *rule);
+
 /* The rules that decisions are made by now. */
 const struct decide_rule_set *decide_rules_in_force(void);
 

@@ -42,7 +42,8 @@ static char *partition_text(const struct policy_partition *partition)
 
 static bool same_partition(const struct policy_partition *one, const struct policy_partition *other)
 {
-    if (one->named != other->named || strcmp(one->name, other->name) != 0)
+    if (one->named != other->named || one->layer != other->layer ||
+        strcmp(one->name, other->name) != 0)
         return false;
     char *left = partition_text(one), *right = partition_text(other);
     bool same = left && right && strcmp(left, right) == 0;

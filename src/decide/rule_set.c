@@ -51,7 +51,8 @@ static char *text_of(const struct policy_rule *rule)
 
 static bool say_the_same(const struct policy_rule *one, const struct policy_rule *other)
 {
-    if (!one || one->section != other->section || strcmp(one->name, other->name) != 0)
+    if (!one || one->section != other->section || one->layer != other->layer ||
+        strcmp(one->name, other->name) != 0)
         return false;
     char *left = text_of(one), *right = text_of(other);
     bool same = left && right && strcmp(left, right) == 0;
@@ -69,13 +70,21 @@ static size_t find_same(const struct policy_rule *rule, size_t count)
     return number > 0 ? number - 1 : SIZE_MAX;
 }
 
-static bool enter_new(struct policy_rule *rule)
+struct report_rule_name decide_rule_name(const struct policy *policy,
+                                         const struct policy_rule *rule)
 {
-    const struct report_rule_name name = {
+    return (struct report_rule_name){
         .section = rule->section == POLICY_SECTION_STREAM ? "stream" : "kernel",
         .name = rule->name,
         .line = rule->place.line,
+        .layer = rule->layer != POLICY_LAYER_JOB ? policy_layer_name(rule->layer) : NULL,
+        .file = policy_layer_path(policy, rule->layer),
     };
+}
+
+static bool enter_new(const struct policy *policy, struct policy_rule *rule)
+{
+    const struct report_rule_name name = decide_rule_name(policy, rule);
     size_t number = decide_rule_numbers();
     if (number >= POLICY_RULE_LIMIT || !report_rule((uint32_t)number, &name))
         return false;
@@ -94,7 +103,7 @@ bool decide_rule_set_number(struct policy *policy)
         size_t number = find_same(&rules[i], before);
         if (number != SIZE_MAX)
             rules[i].index = (uint16_t)number;
-        else if (!enter_new(&rules[i]))
+        else if (!enter_new(policy, &rules[i]))
             return false;
     }
     return true;

@@ -60,7 +60,8 @@ static bool find_streams(struct decide_rule *rule)
     rule->streams = streams;
     for (size_t number = 0; number < limit; number++) {
         const struct policy_rule *other = decide_rule_numbered((uint16_t)number);
-        if (!other || other->section != POLICY_SECTION_STREAM)
+        if (!other || other->section != POLICY_SECTION_STREAM ||
+            !policy_layers_share_file(other->layer, rule->rule->layer))
             continue;
         for (size_t i = 0; i < names->count; i++)
             if (strcmp(other->name, names->patterns[i]) == 0) {

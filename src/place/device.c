@@ -221,12 +221,14 @@ static void say(const struct policy_partition *partition, int device, const stru
 static void report_partition(struct place_device *device, const struct policy_partition *partition,
                              const struct made *made)
 {
+    const char *site = partition->layer != POLICY_LAYER_JOB ? "site " : "";
     char section[160], request[48];
     uint64_t bit = UINT64_C(1) << partition->index;
     /* Where its `device` selector leaves the device out, nothing was to be made. */
     if (made->reason == REPORT_REASON_NO_PARTITION)
         return;
-    snprintf(section, sizeof section, "partition.%s.%d", partition->name, device->device);
+    /* No name has a blank: the site's are told from the job's. */
+    snprintf(section, sizeof section, "partition.%s%s.%d", site, partition->name, device->device);
     report_fact(section, "requested", "%s",
                 request_text(request, sizeof request, partition, made->requested));
     report_fact(section, "granted", "%u", made->reason == REPORT_REASON_NONE ? made->sms : 0);

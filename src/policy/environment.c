@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "policy/combine.h"
 #include "policy/hint.h"
 #include "policy/parser.h"
 
@@ -196,12 +197,10 @@ bool policy_variable_is_to_be_set(const struct policy_variable *variable, const 
 
 bool policy_applies_variables(const struct policy *policy, const char *mode)
 {
-    enum policy_mode chosen = policy->mode;
+    enum policy_mode asked;
+    bool known = mode != NULL && policy_mode_parse(mode, &asked);
 
-    if (mode != NULL && mode[0] != '\0') {
-        policy_mode_parse(mode, &chosen);
-    }
-    return chosen == POLICY_MODE_ENFORCE;
+    return policy_mode_choose(known ? &asked : NULL, policy).mode == POLICY_MODE_ENFORCE;
 }
 
 static const struct policy_variable *find(const struct policy *policy, const char *name)

@@ -12,7 +12,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "policy/policy.h"
+#include "policy/parser.h"
 
 #ifndef PIPEFS_MAGIC
 #define PIPEFS_MAGIC 0x50495045
@@ -58,7 +58,7 @@ static const char *error_text(int error)
     }
 }
 
-static void report_errno(struct policy_diagnostics *diagnostics, const char *what, int error)
+void policy_diagnose_errno(struct policy_diagnostics *diagnostics, const char *what, int error)
 {
     const char *text = error_text(error);
 
@@ -131,7 +131,7 @@ static bool wait_for_pipe(int file, struct policy_diagnostics *diagnostics)
         policy_diagnose(diagnostics, POLICY_ERROR, whole_file,
                         "nothing came through the pipe for %d seconds", PIPE_PATIENCE_MS / 1000);
     } else if (ready < 0) {
-        report_errno(diagnostics, "cannot wait for the pipe", errno);
+        policy_diagnose_errno(diagnostics, "cannot wait for the pipe", errno);
     }
     return ready > 0;
 }
@@ -151,14 +151,15 @@ static ssize_t read_piece(int file, char *buffer, size_t size,
                 return -1;
             }
         } else if (errno != EINTR) {
-            report_errno(diagnostics, "cannot read the file", errno);
+            policy_diagnose_errno(diagnostics, "cannot read the file", errno);
             return -1;
         }
     }
 }
 
 /* The whole file in memory that the caller frees; NULL after an error. */
-static char *read_all(int file, size_t *length, struct policy_diagnostics *diagnostics)
+char *policy_read_file(int file, size_t limit, size_t *length,
+                       struct policy_diagnostics *diagnostics)
 {
     char *text = NULL;
     size_t used = 0, capacity = 0;
@@ -168,7 +169,7 @@ static char *read_all(int file, size_t *length, struct policy_diagnostics *diagn
             char *larger = realloc(text, capacity + capacity / 2 + 2 * READ_SIZE);
 
             if (larger == NULL) {
-                report_errno(diagnostics, "cannot read the file", ENOMEM);
+                policy_diagnose_errno(diagnostics, "cannot read the file", ENOMEM);
                 break;
             }
             text = larger;
@@ -183,10 +184,10 @@ static char *read_all(int file, size_t *length, struct policy_diagnostics *diagn
             return text;
         }
         used += (size_t)count;
-        if (used > POLICY_FILE_LIMIT) {
+        if (used > limit) {
             policy_diagnose(diagnostics, POLICY_ERROR, whole_file,
-                            "the file goes on after %d bytes; a policy has no more than that",
-                            (int)POLICY_FILE_LIMIT);
+                            "the file goes on after %zu bytes; a policy has no more than that",
+                            limit);
             break;
         }
     }
@@ -205,7 +206,8 @@ static int open_file(const char *path)
     return file;
 }
 
-struct policy *policy_load(const char *path, struct policy_diagnostics *diagnostics)
+struct policy *policy_load_with(policy_parse_function *parse, const char *path,
+                                struct policy_diagnostics *diagnostics)
 {
     struct policy *policy = NULL;
     size_t length = 0;
@@ -217,20 +219,25 @@ struct policy *policy_load(const char *path, struct policy_diagnostics *diagnost
     }
     int file = open_file(path);
     if (file < 0) {
-        report_errno(diagnostics, "cannot open the policy", errno);
+        policy_diagnose_errno(diagnostics, "cannot open the policy", errno);
         diagnostics->unreadable = true;
         errno = programs_errno;
         return NULL;
     }
     if (kind_is_good(file, diagnostics)) {
-        text = read_all(file, &length, diagnostics);
+        text = policy_read_file(file, POLICY_FILE_LIMIT, &length, diagnostics);
     }
     close(file);
     diagnostics->unreadable = text == NULL;
     if (text != NULL) {
-        policy = policy_parse(text, length, path, diagnostics);
+        policy = parse(text, length, path, diagnostics);
         free(text);
     }
     errno = programs_errno;
     return policy;
+}
+
+struct policy *policy_load(const char *path, struct policy_diagnostics *diagnostics)
+{
+    return policy_load_with(policy_parse, path, diagnostics);
 }

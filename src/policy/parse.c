@@ -24,13 +24,6 @@ enum {
     NORMALISED_EXTRA = 16,
 };
 
-/* The policy as its user sees it, and what has to be freed with it. */
-struct owned_policy {
-    struct policy policy; /* first: policy_free gets a pointer to it */
-    struct policy_arena arena;
-    struct policy_rule *rules;
-};
-
 /* The options of inih are global variables of the library (our own, hidden copy of it). They get
  * their values before any thread can read a policy. */
 __attribute__((constructor)) static void set_inih_options(void)
@@ -109,7 +102,8 @@ static void normalise(struct policy_parser *parser)
     bool live =
         parser->state == POLICY_PARSER_IN_POLICY || parser->state == POLICY_PARSER_IN_RULE ||
         parser->state == POLICY_PARSER_IN_PARTITION || parser->state == POLICY_PARSER_IN_TUNE ||
-        parser->state == POLICY_PARSER_IN_ENV || parser->state == POLICY_PARSER_IN_EXPECT;
+        parser->state == POLICY_PARSER_IN_ENV || parser->state == POLICY_PARSER_IN_EXPECT ||
+        parser->state == POLICY_PARSER_IN_SITE || parser->state == POLICY_PARSER_IN_MARKER;
 
     parser->normalised_length = 0;
     parser->normalised_given = 0;
@@ -297,21 +291,25 @@ static void read_text(struct policy_parser *parser)
     }
 }
 
-static struct owned_policy *make_policy(struct policy_parser *parser, const char *text,
+static struct policy_owned *make_policy(struct policy_parser *parser, const char *text,
                                         size_t length, const char *label)
 {
-    struct owned_policy *owned = calloc(1, sizeof *owned);
+    struct policy_owned *owned = calloc(1, sizeof *owned);
     const char *path = policy_arena_copy(&parser->arena, label, strlen(label));
+    struct policy_site *site = policy_arena_allocate(&parser->arena, sizeof *site);
     SHA2_CTX digest;
 
-    if (owned == NULL || path == NULL) {
+    if (owned == NULL || path == NULL || site == NULL) {
         free(owned);
         return NULL;
     }
+    *site = parser->site;
     owned->arena = parser->arena;
     owned->rules = parser->rules;
     owned->policy.version = parser->version;
     owned->policy.mode = parser->mode;
+    owned->policy.mode_place = parser->policy_key_place[POLICY_KEY_MODE];
+    owned->policy.mode_given = owned->policy.mode_place.line != 0;
     owned->policy.path = path;
     owned->policy.rule_count = parser->rule_count;
     owned->policy.rules = parser->rules;
@@ -326,19 +324,26 @@ static struct owned_policy *make_policy(struct policy_parser *parser, const char
     SHA256Init(&digest);
     SHA256Update(&digest, (const uint8_t *)text, length);
     SHA256Final(owned->policy.sha256, &digest);
+    if (parser->of_site) {
+        site->path = path;
+        memcpy(site->sha256, owned->policy.sha256, sizeof site->sha256);
+        owned->policy.site = site;
+    }
     return owned;
 }
 
-struct policy *policy_parse(const char *text, size_t length, const char *label,
+static struct policy *parse(bool of_site, const char *text, size_t length, const char *label,
                             struct policy_diagnostics *diagnostics)
 {
-    struct policy_parser parser = {.diagnostics = diagnostics,
+    struct policy_parser parser = {.of_site = of_site,
+                                   .site = POLICY_SITE_DEFAULTS,
+                                   .diagnostics = diagnostics,
                                    .errors_before = diagnostics->error_count,
                                    .warnings_before = diagnostics->warning_count,
                                    .text = text,
                                    .length = length,
                                    .mode = POLICY_MODE_ENFORCE};
-    struct owned_policy *owned = NULL;
+    struct policy_owned *owned = NULL;
 
     if (diagnostics->file == NULL) {
         diagnostics->file = strdup(label);
@@ -367,11 +372,26 @@ struct policy *policy_parse(const char *text, size_t length, const char *label,
     return owned != NULL ? &owned->policy : NULL;
 }
 
+struct policy *policy_parse(const char *text, size_t length, const char *label,
+                            struct policy_diagnostics *diagnostics)
+{
+    return parse(false, text, length, label, diagnostics);
+}
+
+struct policy *policy_site_parse(const char *text, size_t length, const char *label,
+                                 struct policy_diagnostics *diagnostics)
+{
+    return parse(true, text, length, label, diagnostics);
+}
+
 void policy_free(struct policy *policy)
 {
-    struct owned_policy *owned = (struct owned_policy *)policy;
+    struct policy_owned *owned = (struct policy_owned *)policy;
 
     if (owned != NULL) {
+        for (size_t i = 0; i < sizeof owned->parts / sizeof owned->parts[0]; i++) {
+            policy_free(owned->parts[i]);
+        }
         policy_arena_release(&owned->arena);
         free(owned->rules);
         free(owned);

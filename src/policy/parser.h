@@ -10,12 +10,21 @@
 
 #include "policy/arena.h"
 #include "policy/line.h"
+#include "policy/site.h"
 #include "policy/vocabulary.h"
 
 enum {
     POLICY_RULE_NAME_LIMIT = 100, /* bytes; of partitions too */
     /* Of what a line of [tune] says: short enough for its canonical form to be a line, too. */
     POLICY_VARIATION_TEXT_LIMIT = 16 * 1024,
+};
+
+/* A policy as its user sees it, and what has to be freed with it. */
+struct policy_owned {
+    struct policy policy; /* first: policy_free gets a pointer to it */
+    struct policy_arena arena;
+    struct policy_rule *rules;
+    struct policy *parts[2]; /* that it was combined from, or NULL */
 };
 
 /* A selector `stream`, which has to name a stream rule. */
@@ -62,10 +71,13 @@ enum policy_parser_state {
     POLICY_PARSER_IN_TUNE,
     POLICY_PARSER_IN_ENV,
     POLICY_PARSER_IN_EXPECT, /* whose lines are no keys with values */
+    POLICY_PARSER_IN_SITE,
+    POLICY_PARSER_IN_MARKER, /* [locked], [defaults]: they have no keys */
     POLICY_PARSER_SKIPPING,  /* a section that does not exist: its keys mean nothing */
 };
 
 struct policy_parser {
+    bool of_site; /* the file is a site's */
     struct policy_diagnostics *diagnostics;
     size_t errors_before; /* of an earlier text: one list may take several */
     size_t warnings_before;
@@ -98,6 +110,12 @@ struct policy_parser {
     struct policy_place policy_key_place[POLICY_KEY_COUNT];
     int version;
     enum policy_mode mode;
+
+    /* of a site's file */
+    struct policy_site site;
+    struct policy_place site_place; /* line 0: no [site] yet */
+    struct policy_place marker_place[POLICY_LAYER_COUNT];
+    enum policy_layer layer; /* of the rules and partitions that follow; job: before the markers */
 
     struct policy_rule_builder builder;
     struct policy_rule *rules;
@@ -137,6 +155,31 @@ void policy_parser_end_section(struct policy_parser *parser);
 
 /* store.c: a key with its value, in the section that is being read. */
 void policy_parser_store(struct policy_parser *parser, const char *key, const char *value);
+
+/* site.c: the sections of a site's file. They report errors and set the state. */
+void policy_parser_begin_site(struct policy_parser *parser);
+void policy_parser_begin_marker(struct policy_parser *parser);
+
+/* site.c: false, after an error, when the section that begins cannot stand in a file of this kind,
+ * or not here. */
+bool policy_parser_section_fits(struct policy_parser *parser);
+
+/* site.c: a key of [site]. */
+struct policy_value_text;
+void policy_parser_store_site(struct policy_parser *parser, struct policy_value_text *value);
+
+/* load.c: what a file that can be read has, to be freed; NULL after an error that is reported. */
+char *policy_read_file(int file, size_t limit, size_t *length,
+                       struct policy_diagnostics *diagnostics);
+
+/* load.c: policy_load, for files that this function reads. */
+typedef struct policy *policy_parse_function(const char *text, size_t length, const char *label,
+                                             struct policy_diagnostics *diagnostics);
+struct policy *policy_load_with(policy_parse_function *parse, const char *path,
+                                struct policy_diagnostics *diagnostics);
+
+/* load.c: reports "what: why". */
+void policy_diagnose_errno(struct policy_diagnostics *diagnostics, const char *what, int error);
 
 /* section.c: room for one more partition, NULL when there is none: reported at that place, or
  * out_of_memory set. request: where it says what it asks for. */
@@ -192,6 +235,10 @@ void policy_check_devices(const struct policy_parser *parser);
  * launch or stream that they match. */
 void policy_check_shadows(const struct policy_rule *rules, size_t count,
                           struct policy_diagnostics *diagnostics);
+
+/* shadow.c: the same of a combined policy: of the job's rules, by the site's locked ones. */
+void policy_check_shadows_of_site(const struct policy_rule *rules, size_t count,
+                                  struct policy_diagnostics *diagnostics);
 
 /* cover.c: true only when all that the second pattern matches is also matched by the first; false
  * says nothing. is_name: patterns of kernel names in the form POLICY_NAME_FORM_NAME. Takes from

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/site.h"
 #include "policy/vocabulary.h"
 
 enum policy_group policy_setting_group(enum policy_setting setting)
@@ -212,4 +213,33 @@ const char *policy_mode_name(enum policy_mode mode)
     const char *word = policy_vocabulary_word_text(POLICY_WORDS_MODE, (int)mode);
 
     return word != NULL ? word : off;
+}
+
+enum policy_mode policy_mode_lower(enum policy_mode left, enum policy_mode right)
+{
+    return left > right ? left : right;
+}
+
+_Static_assert(POLICY_MODE_ENFORCE < POLICY_MODE_OBSERVE && POLICY_MODE_OBSERVE < POLICY_MODE_OFF,
+               "a lower mode has a larger number");
+
+const char *policy_layer_name(enum policy_layer layer)
+{
+    static const char *const names[] = {
+        [POLICY_LAYER_JOB] = "job",
+        [POLICY_LAYER_LOCKED] = "site locked",
+        [POLICY_LAYER_DEFAULTS] = "site defaults",
+    };
+
+    return layer < POLICY_LAYER_COUNT ? names[layer] : "?";
+}
+
+bool policy_layers_share_file(enum policy_layer left, enum policy_layer right)
+{
+    return (left == POLICY_LAYER_JOB) == (right == POLICY_LAYER_JOB);
+}
+
+const char *policy_layer_path(const struct policy *policy, enum policy_layer layer)
+{
+    return layer == POLICY_LAYER_JOB || policy->site == NULL ? policy->path : policy->site->path;
 }

@@ -37,6 +37,18 @@ enum policy_section {
     POLICY_SECTION_TUNE,
     POLICY_SECTION_ENV,
     POLICY_SECTION_EXPECT,
+    POLICY_SECTION_SITE,
+    POLICY_SECTION_LOCKED,
+    POLICY_SECTION_DEFAULTS,
+};
+
+/* Where a rule or a partition was written, and so when it is read: the site's locked ones, the
+ * job's, the site's defaults. Names are unique within the job's file and within the site's. */
+enum policy_layer {
+    POLICY_LAYER_JOB,
+    POLICY_LAYER_LOCKED,
+    POLICY_LAYER_DEFAULTS,
+    POLICY_LAYER_COUNT,
 };
 
 /* A selector with a yes/no answer, or not given. */
@@ -207,8 +219,9 @@ enum policy_partition_kind {
 /* A named part of a device's SMs. The partitions of a device are disjoint; one that is alone may be
  * any part of it. */
 struct policy_partition {
-    uint16_t index;   /* position in policy.partitions */
-    const char *name; /* unique; of an unnamed one "locality_domain=N" */
+    uint16_t index; /* position in policy.partitions */
+    enum policy_layer layer;
+    const char *name; /* unique in its file; of an unnamed one "locality_domain=N" */
     bool named;       /* it has a section; else a rule's locality_domain made it */
     enum policy_partition_kind kind;
     uint32_t number;               /* see the kinds */
@@ -222,7 +235,8 @@ struct policy_partition {
 struct policy_rule {
     enum policy_section section; /* POLICY_SECTION_STREAM or POLICY_SECTION_KERNEL */
     uint16_t index;              /* position in policy.rules */
-    const char *name;            /* unique within its kind of section */
+    enum policy_layer layer;
+    const char *name; /* unique within its kind of section, in its file */
     struct policy_place place;
     struct policy_selectors selectors;
     struct policy_setting_value settings[POLICY_SETTING_COUNT];
@@ -284,16 +298,21 @@ struct policy_expectation {
     int64_t number; /* not negative */
     struct policy_place place;
 };
+struct policy_site;
 
 struct policy {
     int version;
     enum policy_mode mode;
-    const char *path; /* as given; "-" or a label for text that came from no file */
+    bool mode_given;                /* in the file; else it is the default */
+    struct policy_place mode_place; /* where */
+    const struct policy_site *site; /* of a site's file, or of the one that the policy was combined
+                                       with (combine.h); NULL: none */
+    const char *path;               /* as given; "-" or a label for text that came from no file */
     size_t rule_count;
-    const struct policy_rule *rules; /* file order; kernel and stream rules together */
+    const struct policy_rule *rules; /* reading order; kernel and stream rules together */
     size_t partition_count;
     const struct policy_partition
-        *partitions; /* named ones in file order, then unnamed ones by number */
+        *partitions; /* named ones in reading order, then unnamed ones by number */
     size_t variation_count;
     const struct policy_variation *variations; /* file order; they change nothing by themselves */
     size_t variable_count;
@@ -337,6 +356,15 @@ struct policy *policy_parse(const char *text, size_t length, const char *label,
 
 void policy_free(struct policy *policy);
 
+/* "job", "site locked" or "site defaults". Any thread. */
+const char *policy_layer_name(enum policy_layer layer);
+
+/* Whether both were written in the same file. Any thread. */
+bool policy_layers_share_file(enum policy_layer left, enum policy_layer right);
+
+/* The file that has what stands in this layer of the policy. */
+const char *policy_layer_path(const struct policy *policy, enum policy_layer layer);
+
 /* The group of a setting; the setting's key as the policy language spells it; its value as the
  * policy language would write it, of a partition its name (into text, always terminated, returns
  * text). Any thread; the first two may be used on the launch path. */
@@ -361,5 +389,8 @@ bool policy_ranges_hold(const struct policy_ranges *ranges, int64_t value);
 /* Mode by its name ("enforce", "observe", "off"); false when text is none of them. */
 bool policy_mode_parse(const char *text, enum policy_mode *mode);
 const char *policy_mode_name(enum policy_mode mode);
+
+/* The lower of two: off, observe, enforce. */
+enum policy_mode policy_mode_lower(enum policy_mode left, enum policy_mode right);
 
 #endif

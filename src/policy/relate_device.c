@@ -76,9 +76,12 @@ static void check_pairs(const struct policy_parser *parser, size_t *steps)
         }
         if (earlier != NULL) {
             policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->partition_requests[i],
-                            "%s is also [partition %s], line %u, and both may be on one device",
+                            "%s is also [partition %s], line %u%s, and both may be on one device",
                             policy_partition_line(partition, line, sizeof line), earlier->name,
-                            (unsigned)earlier->place.line);
+                            (unsigned)earlier->place.line,
+                            policy_layers_share_file(earlier->layer, partition->layer)
+                                ? ""
+                                : " of the site's file");
         }
     }
 }

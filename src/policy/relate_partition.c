@@ -105,6 +105,7 @@ static void add_unnamed(struct policy_parser *parser,
     if (partition != NULL) {
         *partition = (struct policy_partition){.name = copy,
                                                .kind = POLICY_PARTITION_LOCALITY_DOMAIN,
+                                               .layer = parser->rules[reference->rule].layer,
                                                .number = reference->number,
                                                .place = place};
     }

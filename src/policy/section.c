@@ -169,14 +169,45 @@ static void begin_named(struct policy_parser *parser)
         }
     }
     if (parser->section->section == POLICY_SECTION_PARTITION) {
-        builder->partition =
-            (struct policy_partition){.name = name, .named = true, .place = parser->section_place};
+        builder->partition = (struct policy_partition){
+            .name = name, .named = true, .layer = parser->layer, .place = parser->section_place};
         parser->state = POLICY_PARSER_IN_PARTITION;
     } else {
         builder->rule.section = parser->section->section;
+        builder->rule.layer = parser->layer;
         builder->rule.place = parser->section_place;
         builder->rule.name = name;
         parser->state = POLICY_PARSER_IN_RULE;
+    }
+}
+
+static void begin(struct policy_parser *parser)
+{
+    switch (parser->section->section) {
+    case POLICY_SECTION_POLICY:
+        begin_policy(parser);
+        break;
+    case POLICY_SECTION_TUNE:
+        begin_tune(parser);
+        break;
+    case POLICY_SECTION_ENV:
+        policy_parser_begin_env(parser);
+        break;
+    case POLICY_SECTION_EXPECT:
+        policy_parser_begin_expect(parser);
+        break;
+    case POLICY_SECTION_SITE:
+        policy_parser_begin_site(parser);
+        break;
+    case POLICY_SECTION_LOCKED:
+    case POLICY_SECTION_DEFAULTS:
+        policy_parser_begin_marker(parser);
+        break;
+    case POLICY_SECTION_PARTITION:
+    case POLICY_SECTION_STREAM:
+    case POLICY_SECTION_KERNEL:
+        begin_named(parser);
+        break;
     }
 }
 
@@ -190,16 +221,10 @@ void policy_parser_begin_section(struct policy_parser *parser)
         parser->state = POLICY_PARSER_SKIPPING;
         parser->header_broken = true;
         parser->first_header_broken |= parser->section_count == 1;
-    } else if (parser->section->section == POLICY_SECTION_TUNE) {
-        begin_tune(parser);
-    } else if (parser->section->section == POLICY_SECTION_ENV) {
-        policy_parser_begin_env(parser);
-    } else if (parser->section->section == POLICY_SECTION_EXPECT) {
-        policy_parser_begin_expect(parser);
-    } else if (!parser->section->named) {
-        begin_policy(parser);
+    } else if (!policy_parser_section_fits(parser)) {
+        parser->state = POLICY_PARSER_SKIPPING;
     } else {
-        begin_named(parser);
+        begin(parser);
     }
 }
 

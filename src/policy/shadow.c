@@ -207,6 +207,11 @@ static const char *section_text(const struct policy_rule *rule)
     return rule->section == POLICY_SECTION_STREAM ? "stream" : "kernel";
 }
 
+static const char *other_file(const struct policy_rule *rule, const struct policy_rule *taker)
+{
+    return policy_layers_share_file(rule->layer, taker->layer) ? "" : " of the site's file";
+}
+
 /* Some groups of the rule are open still: each of its settings in the taken ones is reported. */
 static void warn_settings(const struct policy_rule *rule, const struct policy_rule *const *takers,
                           struct policy_diagnostics *diagnostics)
@@ -216,11 +221,11 @@ static void warn_settings(const struct policy_rule *rule, const struct policy_ru
 
         if (rule->settings[setting].action != POLICY_ACTION_ABSENT && takers[group] != NULL) {
             policy_diagnose(diagnostics, POLICY_WARNING, rule->settings[setting].place,
-                            "%s of [%s %s] can never apply: [%s %s] in line %u matches all that "
+                            "%s of [%s %s] can never apply: [%s %s] in line %u%s matches all that "
                             "this rule matches and comes first",
                             policy_setting_key((enum policy_setting)setting), section_text(rule),
                             rule->name, section_text(rule), takers[group]->name,
-                            (unsigned)takers[group]->place.line);
+                            (unsigned)takers[group]->place.line, other_file(rule, takers[group]));
         }
     }
 }
@@ -230,10 +235,10 @@ static void warn_rule(const struct policy_rule *rule, const struct policy_rule *
 {
     policy_diagnose(
         diagnostics, POLICY_WARNING, rule->place,
-        "[%s %s] can never apply: [%s %s] in line %u matches all that this rule matches "
+        "[%s %s] can never apply: [%s %s] in line %u%s matches all that this rule matches "
         "and %s",
         section_text(rule), rule->name, section_text(rule), taker->name,
-        (unsigned)taker->place.line,
+        (unsigned)taker->place.line, other_file(rule, taker),
         taker->final ? "is final" : "comes first with the same settings");
 }
 
@@ -281,8 +286,9 @@ static void check_rule(const struct policy_rule *rules, const unsigned char *gro
     }
 }
 
-void policy_check_shadows(const struct policy_rule *rules, size_t count,
-                          struct policy_diagnostics *diagnostics)
+/* from: the first rule that is looked at, by the rules before it. */
+static void check_rules(const struct policy_rule *rules, size_t from, size_t count,
+                        struct policy_diagnostics *diagnostics)
 {
     size_t steps = SHADOW_STEP_LIMIT;
     unsigned char *groups = malloc(count);
@@ -293,10 +299,40 @@ void policy_check_shadows(const struct policy_rule *rules, size_t count,
     for (size_t i = 0; i < count; i++) {
         groups[i] = (unsigned char)groups_of(&rules[i]);
     }
-    for (size_t i = 1; i < count && steps != 0; i++) {
+    for (size_t i = from; i < count && steps != 0; i++) {
         check_rule(rules, groups, i, &steps, diagnostics);
     }
     free(groups);
+}
+
+void policy_check_shadows(const struct policy_rule *rules, size_t count,
+                          struct policy_diagnostics *diagnostics)
+{
+    check_rules(rules, 1, count, diagnostics);
+}
+
+/* Each file was looked at by itself; of the site's defaults it is no news that the job's rules come
+ * first. */
+void policy_check_shadows_of_site(const struct policy_rule *rules, size_t count,
+                                  struct policy_diagnostics *diagnostics)
+{
+    size_t locked = 0;
+    struct policy_rule *pair;
+
+    while (locked < count && rules[locked].layer == POLICY_LAYER_LOCKED) {
+        locked++;
+    }
+    pair = malloc((locked + 1) * sizeof *pair);
+    if (pair == NULL || locked == 0) {
+        free(pair);
+        return;
+    }
+    memcpy(pair, rules, locked * sizeof *pair);
+    for (size_t i = locked; i < count && rules[i].layer == POLICY_LAYER_JOB; i++) {
+        pair[locked] = rules[i];
+        check_rules(pair, locked, locked + 1, diagnostics);
+    }
+    free(pair);
 }
 
 _Static_assert(POLICY_GROUP_COUNT <= 8, "a set of groups is kept in a byte");

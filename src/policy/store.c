@@ -63,9 +63,10 @@ static void name_sections(unsigned sections, char *text, size_t size)
     }
 }
 
-/* All sections in which a key of this text may stand. */
-static unsigned sections_of(const char *text)
+/* All sections in which a key of this text may stand, of this kind of file where there are some. */
+static unsigned sections_of(const struct policy_parser *parser, const char *text)
 {
+    unsigned others = parser->of_site ? POLICY_IN(TUNE) : POLICY_IN(SITE);
     size_t count;
     const struct policy_key_entry *keys = policy_vocabulary(&count);
     unsigned sections = 0;
@@ -73,14 +74,14 @@ static unsigned sections_of(const char *text)
     for (size_t i = 0; i < count; i++) {
         sections |= strcmp(keys[i].text, text) == 0 ? keys[i].sections : 0;
     }
-    return sections;
+    return (sections & ~others) != 0 ? sections & ~others : sections;
 }
 
 static const struct policy_key_entry *find_key(struct policy_parser *parser, const char *text)
 {
     const struct policy_key_entry *key =
         policy_vocabulary_key(text, 1u << parser->section->section);
-    unsigned sections = key == NULL ? sections_of(text) : 0;
+    unsigned sections = key == NULL ? sections_of(parser, text) : 0;
     char places[100];
 
     if (key == NULL && sections == 0) {
@@ -103,9 +104,9 @@ static const struct policy_key_entry *find_key(struct policy_parser *parser, con
 /* Remembers where the key stands; false when it stands there for the second time and may not. */
 static bool note_place(struct policy_parser *parser, const struct policy_key_entry *key)
 {
-    struct policy_place *places = parser->state == POLICY_PARSER_IN_POLICY
-                                      ? parser->policy_key_place
-                                      : parser->builder.key_place;
+    bool of_whole =
+        parser->state == POLICY_PARSER_IN_POLICY || parser->state == POLICY_PARSER_IN_SITE;
+    struct policy_place *places = of_whole ? parser->policy_key_place : parser->builder.key_place;
     struct policy_place *place = &places[key->key];
 
     if (place->line == 0) {
@@ -127,7 +128,10 @@ static void store_property(struct policy_parser *parser, struct policy_value_tex
     struct policy_quotation quotation;
     int word;
 
-    if (value->key->key == POLICY_KEY_MODE) {
+    if (value->key->key == POLICY_KEY_MODE && parser->of_site) {
+        policy_diagnose(parser->diagnostics, POLICY_ERROR, parser->line.key.place,
+                        "the mode of a site's file stands in [site]");
+    } else if (value->key->key == POLICY_KEY_MODE) {
         if (policy_value_word(value, &word)) {
             parser->mode = (enum policy_mode)word;
         }
@@ -428,6 +432,8 @@ void policy_parser_store(struct policy_parser *parser, const char *key_text, con
             store_partition_key(parser, &value);
         } else if (parser->state == POLICY_PARSER_IN_TUNE) {
             note_variation(parser, &value);
+        } else if (parser->state == POLICY_PARSER_IN_SITE) {
+            policy_parser_store_site(parser, &value);
         } else {
             store_property(parser, &value);
         }

@@ -66,6 +66,18 @@ static const struct policy_key_entry keys[] = {
      .offset = POLICY_NO_OFFSET,                                                                   \
      .values = (value_text),                                                                       \
      .help = (key_help)},
+#define POLICY_SITE_KEY(id, key_text, key_repeatable, value_kind, word_list, field, value_text,    \
+                        key_help)                                                                  \
+    {.key = POLICY_KEY_##id,                                                                       \
+     .text = (key_text),                                                                           \
+     .role = POLICY_ROLE_PROPERTY,                                                                 \
+     .sections = POLICY_IN(SITE),                                                                  \
+     .repeatable = (key_repeatable),                                                               \
+     .kind = POLICY_VALUE_##value_kind,                                                            \
+     .words = POLICY_WORDS_##word_list,                                                            \
+     .offset = offsetof(struct policy_site, field),                                                \
+     .values = (value_text),                                                                       \
+     .help = (key_help)},
 #define POLICY_SELECTOR(id, key_text, key_sections, key_repeatable, value_kind, word_list,         \
                         key_low, key_high, field, value_text, key_help)                            \
     {.key = POLICY_KEY_##id,                                                                       \

@@ -13,13 +13,14 @@
 #include <stdint.h>
 
 #include "policy/policy.h"
+#include "policy/site.h"
 
 /* A set of sections, as bits. */
 #define POLICY_IN(section) (1u << POLICY_SECTION_##section)
 #define POLICY_IN_ANY (~0u)
 
 enum policy_role {
-    POLICY_ROLE_PROPERTY, /* of the policy as a whole, of a partition, or of [tune] */
+    POLICY_ROLE_PROPERTY, /* of the policy as a whole, of a partition, of [tune] or [site] */
     POLICY_ROLE_SELECTOR,
     POLICY_ROLE_SETTING,
     POLICY_ROLE_MODIFIER,
@@ -46,6 +47,7 @@ enum policy_value_kind {
     POLICY_VALUE_LOCALITY_DOMAIN,
     POLICY_VALUE_PARTITION_NAME,
     POLICY_VALUE_VARIATION, /* a key of a rule or partition, and values for it */
+    POLICY_VALUE_TEMPLATE,  /* an absolute path with % */
 };
 
 enum policy_word_list {
@@ -58,6 +60,7 @@ enum policy_key {
 #define POLICY_PROPERTY(id, ...) POLICY_KEY_##id,
 #define POLICY_PARTITION_KEY(id, ...) POLICY_KEY_##id,
 #define POLICY_TUNE_KEY(id, ...) POLICY_KEY_##id,
+#define POLICY_SITE_KEY(id, ...) POLICY_KEY_##id,
 #define POLICY_SELECTOR(id, ...) POLICY_KEY_##id,
 #define POLICY_SETTING_ENTRY(id, ...) POLICY_KEY_##id,
 #define POLICY_MODIFIER(id, ...) POLICY_KEY_##id,
@@ -65,7 +68,8 @@ enum policy_key {
     POLICY_KEY_COUNT,
 };
 
-/* A key whose value has no place of its own in struct policy_rule or policy_partition. */
+/* A key whose value has no place of its own in struct policy_rule, policy_partition or policy_site.
+ */
 #define POLICY_NO_OFFSET SIZE_MAX
 
 struct policy_section_entry {
@@ -92,7 +96,7 @@ struct policy_key_entry {
     enum policy_word_list words;
     int64_t low, high; /* bounds of its numbers */
     /* selectors and modifiers: of the value in struct policy_rule; properties of a partition: in
-     * struct policy_partition */
+     * struct policy_partition; of [site]: in struct policy_site */
     size_t offset;
     const char *values;
     const char *help; /* one line */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "place/split.h"
+#include "preload/site.h"
 #include "report/files.h"
 #include "report/process.h"
 #include "report/report.h"
@@ -42,8 +43,9 @@ complain(struct preload_configuration *configuration, const char *format, ...)
     va_end(arguments);
 }
 
-static void expand(struct preload_configuration *configuration, const char *name, char *path,
-                   size_t size)
+/* text: a template, or NULL. name: where it stands. */
+static void expand(struct preload_configuration *configuration, const char *name, const char *text,
+                   char *path, size_t size)
 {
     char error[256], rank[24] = "";
     const struct report_template_values values = {
@@ -56,11 +58,20 @@ static void expand(struct preload_configuration *configuration, const char *name
     path[0] = '\0';
     if (configuration->rank.source != NULL)
         snprintf(rank, sizeof rank, "%lld", (long long)configuration->rank.rank);
-    if (value_of(name) != NULL &&
-        !report_expand_template(value_of(name), &values, path, size, error, sizeof error)) {
+    if (text != NULL && !report_expand_template(text, &values, path, size, error, sizeof error)) {
         path[0] = '\0';
         complain(configuration, "%s: %s", name, error);
     }
+}
+
+/* A mistake of the site's is none of the job's, which strict would end. */
+static void expand_site_report(struct preload_configuration *configuration)
+{
+    const bool had_errors = configuration->has_errors;
+
+    expand(configuration, "reports in the site's file", configuration->site_reports,
+           configuration->site_report_path, sizeof configuration->site_report_path);
+    configuration->has_errors = had_errors;
 }
 
 static void read_place(struct preload_configuration *configuration)
@@ -69,10 +80,18 @@ static void read_place(struct preload_configuration *configuration)
         configuration->host[0] = '\0';
     configuration->host[sizeof configuration->host - 1] = '\0';
     configuration->rank = preload_rank_read(environment);
-    expand(configuration, "CUDAPOLICY_LOG_FILE", configuration->log_path,
-           sizeof configuration->log_path);
-    expand(configuration, "CUDAPOLICY_REPORT", configuration->report_path,
-           sizeof configuration->report_path);
+    expand(configuration, "CUDAPOLICY_LOG_FILE", value_of("CUDAPOLICY_LOG_FILE"),
+           configuration->log_path, sizeof configuration->log_path);
+    expand(configuration, "CUDAPOLICY_REPORT", value_of("CUDAPOLICY_REPORT"),
+           configuration->report_path, sizeof configuration->report_path);
+    expand_site_report(configuration);
+}
+
+void preload_configuration_use_site(struct preload_configuration *configuration,
+                                    const struct policy_site *site)
+{
+    configuration->site_reports = site->reports;
+    expand_site_report(configuration);
 }
 
 static void read_fake_domains(struct preload_configuration *configuration)
@@ -115,7 +134,7 @@ void preload_configuration_read(struct preload_configuration *configuration)
             configuration->reload_path[0] = '\0';
     }
     if (mode != NULL) {
-        configuration->mode_given = policy_mode_parse(mode, &configuration->mode);
+        configuration->mode_given = policy_mode_parse(mode, &configuration->asked_mode);
         if (!configuration->mode_given)
             complain(configuration, "CUDAPOLICY_MODE=%s: the modes are enforce, observe and off",
                      mode);
@@ -160,7 +179,9 @@ static void environment_facts(void)
         const char *equals = strchr(*variable, '=');
         char name[128];
 
+        /* The site's file has its own facts. */
         if (equals == NULL || !tells_of_cuda(*variable) ||
+            strncmp(*variable, "CUDAPOLICY_SITE=", sizeof "CUDAPOLICY_SITE") == 0 ||
             (size_t)(equals - *variable) >= sizeof name)
             continue;
         memcpy(name, *variable, (size_t)(equals - *variable));
@@ -176,11 +197,15 @@ void preload_configuration_policy_facts(const struct preload_configuration *conf
 
     for (size_t i = 0; i < sizeof policy->sha256; i++)
         snprintf(digest + 2 * i, 3, "%02x", policy->sha256[i]);
+    /* The policy's own path may have been made absolute since. */
     report_fact("policy", "path", "%s",
-                configuration->policy_path != NULL ? configuration->policy_path : policy->path);
+                configuration->policy_path != NULL && policy->path[0] != '('
+                    ? configuration->policy_path
+                    : policy->path);
     if (configuration->reload_path[0] != '\0')
         report_fact("policy", "file", "%s", configuration->reload_path);
     report_fact("policy", "sha256", "%s", digest);
+    preload_site_facts(policy);
 }
 
 /* Children of a rank have its rank, too; by this they can be told from a second process that was

@@ -9,21 +9,25 @@
 
 #include "decide/live.h"
 #include "policy/policy.h"
+#include "policy/site.h"
 #include "preload/rank.h"
 #include "report/log.h"
 
 struct preload_configuration {
-    const char *policy_path;    /* CUDAPOLICY_FILE; NULL: none */
-    char reload_path[PATH_MAX]; /* the same, absolute: programs change their folder; "": none */
-    bool mode_given;            /* CUDAPOLICY_MODE */
-    enum policy_mode mode;
-    bool strict; /* CUDAPOLICY_STRICT=1 */
+    const char *policy_path;     /* CUDAPOLICY_FILE; NULL: none */
+    char reload_path[PATH_MAX];  /* the same, absolute: programs change their folder; "": none */
+    bool mode_given;             /* CUDAPOLICY_MODE */
+    enum policy_mode asked_mode; /* by it */
+    enum policy_mode mode;       /* that holds: process.c decides, of this and the policies */
+    bool strict;                 /* CUDAPOLICY_STRICT=1 */
     bool has_errors;
     unsigned fake_domains;           /* CUDAPOLICY_FAKE_LOCALITY_DOMAINS; 0: none */
     struct decide_live_options live; /* CUDAPOLICY_LIVE; no arms: none */
     enum report_log_level log_level;
-    char log_path[PATH_MAX];    /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
-    char report_path[PATH_MAX]; /* CUDAPOLICY_REPORT, expanded; "": none */
+    char log_path[PATH_MAX];         /* CUDAPOLICY_LOG_FILE, expanded; "": stderr */
+    char report_path[PATH_MAX];      /* CUDAPOLICY_REPORT, expanded; "": none */
+    const char *site_reports;        /* the site's template; NULL: none */
+    char site_report_path[PATH_MAX]; /* the same, expanded; "": none */
     char host[256];
     struct preload_rank rank;
     /* What was wrong with a variable, said once the log has started; "" where nothing was. */
@@ -34,6 +38,10 @@ struct preload_configuration {
 /* Reads the environment with secure_getenv: a set-user-ID program sees none of it. A value that
  * means nothing is a complaint, and the default holds. */
 void preload_configuration_read(struct preload_configuration *configuration);
+
+/* Takes from the site's file what it says of reports. The strings stay the site's. */
+void preload_configuration_use_site(struct preload_configuration *configuration,
+                                    const struct policy_site *site);
 
 /* Logs what was wrong. */
 void preload_configuration_complain(const struct preload_configuration *configuration);

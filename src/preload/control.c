@@ -6,7 +6,9 @@
 #include <time.h>
 
 #include "decide/decide.h"
+#include "policy/combine.h"
 #include "preload/expect.h"
+#include "preload/site.h"
 #include "report/files.h"
 #include "report/log.h"
 
@@ -86,8 +88,11 @@ static void tell(const struct policy *fresh)
 /* The mode of the file holds while neither the environment nor another process said one. */
 static void adopt_mode(const struct policy *fresh)
 {
-    if (!configuration->mode_given && fresh->mode != policy->mode)
-        report_control_set_mode((uint8_t)fresh->mode);
+    const enum policy_mode *asked = configuration->mode_given ? &configuration->asked_mode : NULL;
+    const enum policy_mode now = policy_mode_choose(asked, fresh).mode;
+
+    if (now != policy_mode_choose(asked, policy).mode)
+        report_control_set_mode((uint8_t)now);
 }
 
 static bool reload(void)
@@ -96,13 +101,13 @@ static bool reload(void)
     char error[1024] = "";
     struct policy *fresh = NULL;
 
-    if (configuration->reload_path[0] == '\0')
+    if (configuration->reload_path[0] == '\0' && policy->site == NULL)
         snprintf(error, sizeof error, "there is no policy file: CUDAPOLICY_FILE is not set");
     else if (reloads >= PRELOAD_RELOAD_LIMIT)
         snprintf(error, sizeof error, "it was read again %d times, and that is the limit",
                  (int)PRELOAD_RELOAD_LIMIT);
     else
-        fresh = preload_load_policy(configuration, error, sizeof error);
+        fresh = preload_policy_again(configuration, error, sizeof error);
     if (fresh == NULL || !decide_reload(fresh, policy, &process, error, sizeof error)) {
         refuse(error);
         return false;
@@ -145,6 +150,21 @@ static void note_mode(uint8_t now)
 }
 
 /* While the mode is enforce, launches may take their short ways again. */
+/* No mode is above the site's ceiling, whoever set it. */
+static union report_control lower_mode(union report_control word)
+{
+    const struct policy_site *site = preload_control_policy()->site;
+    enum policy_mode lower = (enum policy_mode)word.part.mode;
+
+    if (site != NULL)
+        lower = policy_mode_lower(lower, site->mode_ceiling);
+    if (lower == (enum policy_mode)word.part.mode)
+        return word;
+    report_log(REPORT_LOG_WARN, "the mode stays %s: mode_ceiling in %s:%u", policy_mode_name(lower),
+               site->path, (unsigned)site->mode_ceiling_place.line);
+    return report_control_lower_mode((uint8_t)lower);
+}
+
 static void settle_word(union report_control word)
 {
     note_mode(word.part.mode);
@@ -168,7 +188,7 @@ void preload_control_act(void)
     report_quiet_begin(&quiet);
     word.whole = __atomic_load_n(&report_control_now()->whole, __ATOMIC_ACQUIRE);
     answer_reload();
-    settle_word(word);
+    settle_word(lower_mode(word));
     report_quiet_end(&quiet);
     __atomic_store_n(&acting, false, __ATOMIC_RELEASE);
 }

@@ -50,10 +50,6 @@ const struct policy *preload_control_policy(void);
 /* In the child after fork, before anything else here. */
 void preload_control_after_fork(void);
 
-/* process.c: errors go to the log. NULL where there are some; the first one is copied to
- * error[size], which may be NULL. */
-struct policy *preload_load_policy(const struct preload_configuration *configuration, char *error,
-                                   size_t size);
 /* process.c: what the selectors about the process are asked about. */
 struct decide_process preload_process_for_decisions(void);
 

@@ -20,10 +20,12 @@
 #include "decide/decide.h"
 #include "decide/live.h"
 #include "place/partition.h"
+#include "policy/combine.h"
 #include "policy/policy.h"
 #include "preload/configuration.h"
 #include "preload/control.h"
 #include "preload/expect.h"
+#include "preload/site.h"
 #include "report/log.h"
 #include "report/report.h"
 
@@ -35,51 +37,6 @@ enum {
 
 static uint64_t state = PRELOAD_UNDECIDED; /* atomic */
 static struct preload_configuration configuration;
-
-/* Errors, which the log says of each; the first one is copied to first[size]. */
-static void print_diagnostics(struct policy_diagnostics *diagnostics, char *first,
-                              size_t first_size)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-
-    if (stream == NULL)
-        return;
-    policy_diagnostics_print_bare(diagnostics, stream);
-    fclose(stream);
-    for (char *line = text, *end; line != NULL && *line != '\0'; line = end) {
-        end = strchr(line, '\n');
-        if (end != NULL)
-            *end++ = '\0';
-        if (first != NULL && first[0] == '\0')
-            snprintf(first, first_size, "%s", line);
-        report_log(REPORT_LOG_ERROR, "%s", line);
-    }
-    free(text);
-}
-
-/* Warnings are what `check` and `run` are for: here, once for each process of a job, they would
- * drown what else is said, and looking for them takes long. */
-struct policy *preload_load_policy(const struct preload_configuration *from, char *error,
-                                   size_t size)
-{
-    static const char no_rules[] = "[policy]\nversion = 1\n";
-    struct policy_diagnostics diagnostics;
-    struct policy *loaded;
-
-    policy_diagnostics_init(&diagnostics);
-    diagnostics.errors_only = true;
-    if (error != NULL)
-        loaded = policy_load(from->reload_path, &diagnostics);
-    else if (from->policy_path != NULL)
-        loaded = policy_load(from->policy_path, &diagnostics);
-    else
-        loaded = policy_parse(no_rules, sizeof no_rules - 1, "(no policy)", &diagnostics);
-    print_diagnostics(&diagnostics, error, size);
-    policy_diagnostics_release(&diagnostics);
-    return loaded;
-}
 
 struct decide_process preload_process_for_decisions(void)
 {
@@ -109,6 +66,24 @@ static void start_decisions(const struct policy *policy)
                 configuration.fake_domains);
 }
 
+/* The user's place comes first: there the counters are kept while the process runs. */
+static const char *report_path(void)
+{
+    if (configuration.report_path[0] != '\0')
+        return configuration.report_path;
+    return configuration.site_report_path[0] != '\0' ? configuration.site_report_path : NULL;
+}
+
+static const char *report_copy_path(void)
+{
+    const char *copy = configuration.site_report_path;
+
+    if (configuration.report_path[0] == '\0' || copy[0] == '\0' ||
+        strcmp(configuration.report_path, copy) == 0)
+        return NULL;
+    return copy;
+}
+
 static void start_report(const struct policy *policy)
 {
     static const char *setting_names[POLICY_SETTING_COUNT];
@@ -116,7 +91,8 @@ static void start_report(const struct policy *policy)
     static const char *const mode_names[] = {"enforce", "observe", "off"};
     struct report_rule_name *rules = calloc(policy->rule_count + 1, sizeof *rules);
     struct report_start start = {
-        .path = configuration.report_path[0] != '\0' ? configuration.report_path : NULL,
+        .path = report_path(),
+        .unasked = configuration.report_path[0] == '\0',
         .setting_names = setting_names,
         .setting_count = POLICY_SETTING_COUNT,
         .rules = rules,
@@ -133,12 +109,9 @@ static void start_report(const struct policy *policy)
     for (unsigned i = 0; i < PRELOAD_ENTRY_COUNT; i++)
         entry_names[i] = preload_entry_info[i].symbol;
     for (size_t i = 0; i < start.rule_count; i++)
-        rules[i] = (struct report_rule_name){
-            .section = policy->rules[i].section == POLICY_SECTION_STREAM ? "stream" : "kernel",
-            .name = policy->rules[i].name,
-            .line = policy->rules[i].place.line,
-        };
+        rules[i] = decide_rule_name(policy, &policy->rules[i]);
     report_start(&start);
+    report_copy(report_copy_path());
     preload_configuration_facts(&configuration, policy);
 }
 
@@ -151,38 +124,91 @@ static void child_after_fork(void)
     preload_control_after_fork();
     preload_resolve_after_fork();
     preload_configuration_in_child(&configuration);
-    report_after_fork(configuration.report_path[0] != '\0' ? configuration.report_path : NULL);
+    report_after_fork(report_path());
+    report_copy(report_copy_path());
     start_decisions(policy);
     preload_facts_again();
     preload_configuration_facts(&configuration, policy);
     preload_expect_in_child();
 }
 
-static enum preload_state start(void)
+static void start_log(void)
 {
-    const struct policy *policy;
+    static bool started;
 
-    preload_configuration_read(&configuration);
-    if (configuration.mode_given && configuration.mode == POLICY_MODE_OFF)
-        return PRELOAD_PASSIVE;
-    if (configuration.policy_path == NULL && configuration.report_path[0] == '\0')
-        return PRELOAD_PASSIVE;
-
+    if (started)
+        return;
+    started = true;
     report_log_start(configuration.log_level,
                      configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
-    preload_configuration_complain(&configuration);
-    policy = preload_load_policy(&configuration, NULL, 0);
-    if (policy == NULL) {
-        if (configuration.strict)
-            _exit(EXIT_STRICT);
-        report_log(REPORT_LOG_ERROR, "the program runs without a policy");
-        return PRELOAD_PASSIVE;
+}
+
+/* Of a process that is left alone only who wants to know is told. */
+static void start_log_for_information(void)
+{
+    if (configuration.log_level >= REPORT_LOG_INFO)
+        start_log();
+}
+
+/* A user who asked for a mode is to know that it is another. One rank speaks for all. */
+static void choose_mode(const struct policy *policy)
+{
+    const struct policy_mode_choice choice =
+        policy_mode_choose(configuration.mode_given ? &configuration.asked_mode : NULL, policy);
+    const bool asked =
+        choice.source == POLICY_MODE_FROM_ENVIRONMENT || choice.source == POLICY_MODE_FROM_JOB;
+
+    configuration.mode = choice.mode;
+    if (choice.mode == choice.wanted)
+        return;
+    report_log(asked && configuration.rank.rank <= 0 ? REPORT_LOG_WARN : REPORT_LOG_INFO,
+               "the mode is %s instead of %s: mode_ceiling in %s:%u", policy_mode_name(choice.mode),
+               policy_mode_name(choice.wanted), policy->site->path,
+               (unsigned)policy->site->mode_ceiling_place.line);
+}
+
+/* The policy that is to hold; NULL: the process is left alone. error: what is wrong with the job's.
+ */
+static const struct policy *start_policy(char *error, size_t size)
+{
+    struct policy *site, *policy;
+
+    preload_configuration_read(&configuration);
+    if (configuration.mode_given && configuration.asked_mode == POLICY_MODE_OFF)
+        return NULL;
+    site = preload_site_read(start_log, NULL, 0);
+    if (site != NULL)
+        preload_configuration_use_site(&configuration, site->site);
+    if ((site != NULL && preload_site_leaves_alone(site, start_log_for_information)) ||
+        (configuration.policy_path == NULL && configuration.report_path[0] == '\0' &&
+         (site == NULL || !policy_site_asks(site)))) {
+        policy_free(site);
+        return NULL;
     }
-    if (configuration.has_errors && configuration.strict)
+    start_log();
+    preload_configuration_complain(&configuration);
+    policy = preload_policy_start(&configuration, site, error, size);
+    if (configuration.strict && (error[0] != '\0' || configuration.has_errors))
         _exit(EXIT_STRICT);
-    if (!configuration.mode_given)
-        configuration.mode = policy->mode;
+    if (error[0] != '\0')
+        report_log(REPORT_LOG_ERROR, policy == NULL ? "the program runs without a policy"
+                                                    : "the program runs under the site's rules "
+                                                      "alone");
+    if (policy != NULL)
+        choose_mode(policy);
+    return policy != NULL && configuration.mode != POLICY_MODE_OFF ? policy : NULL;
+}
+
+static enum preload_state start(void)
+{
+    char error[512] = "";
+    const struct policy *policy = start_policy(error, sizeof error);
+
+    if (policy == NULL)
+        return PRELOAD_PASSIVE;
     start_report(policy);
+    if (error[0] != '\0')
+        report_note("error", "the job's policy is not applied: %s", error);
     decide_library_of = preload_library;
     start_decisions(policy);
     preload_control_start(&configuration, policy);
@@ -266,11 +292,10 @@ static void say_not_reached(void)
     if (!found)
         return;
     preload_configuration_read(&configuration);
-    if ((configuration.mode_given && configuration.mode == POLICY_MODE_OFF) ||
+    if ((configuration.mode_given && configuration.asked_mode == POLICY_MODE_OFF) ||
         configuration.log_level < REPORT_LOG_INFO)
         return;
-    report_log_start(configuration.log_level,
-                     configuration.log_path[0] != '\0' ? configuration.log_path : NULL);
+    start_log();
     report_log(REPORT_LOG_INFO, "libcuda is loaded, but none of its functions was asked for here: "
                                 "nothing was launched, or it was not reached (RTLD_DEEPBIND)");
 }

@@ -147,6 +147,13 @@ void report_exchange_acted(uint16_t generation)
     report_unlock();
 }
 
+union report_control report_control_lower_mode(uint8_t mode)
+{
+    union report_control *control = report_control_now();
+    change(control, &mode);
+    return (union report_control){.whole = __atomic_load_n(&control->whole, __ATOMIC_ACQUIRE)};
+}
+
 bool report_control_set_mode(uint8_t mode)
 {
     struct report_exchange exchange;

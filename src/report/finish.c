@@ -19,6 +19,7 @@
 
 static bool finished;
 static char written_path[PATH_MAX];
+static char copy_path[PATH_MAX];
 
 static void (*completing)(struct json_t *report); /* atomic */
 
@@ -37,8 +38,9 @@ const char *report_counters_path(void)
     return report_image_file();
 }
 
-/* Under a temporary name beside the final one: a reader never sees half a report. */
-static bool write_text(const char *text, const char *path)
+/* Under a temporary name beside the final one: a reader never sees half a report. made: the name
+ * that it got. */
+static bool write_text(const char *text, const char *path, char *made, size_t size)
 {
     char temporary[PATH_MAX], wanted[PATH_MAX + sizeof ".part"];
     snprintf(wanted, sizeof wanted, "%s.part", path);
@@ -48,10 +50,10 @@ static bool write_text(const char *text, const char *path)
     bool written =
         report_file_write(descriptor, text, strlen(text)) && report_file_write(descriptor, "\n", 1);
     written = close(descriptor) == 0 && written;
-    if (written && report_file_publish(temporary, path, written_path, sizeof written_path))
+    if (written && report_file_publish(temporary, path, made, size))
         return true;
     int error_number = errno;
-    written_path[0] = '\0';
+    made[0] = '\0';
     unlink(temporary);
     errno = error_number;
     return false;
@@ -66,16 +68,27 @@ static json_t *complete_json(struct report_view *view)
     return report;
 }
 
+static void write_copy(const char *text)
+{
+    char made[PATH_MAX];
+    if (copy_path[0] == '\0')
+        return;
+    errno = ENOMEM;
+    if (text == NULL || !write_text(text, copy_path, made, sizeof made))
+        report_log(REPORT_LOG_INFO, "copy of the report %s cannot be written: %m", copy_path);
+}
+
 static bool write_view(struct report_view *view, const char *path)
 {
     json_t *report = complete_json(view);
     char *text = report == NULL ? NULL : json_dumps(report, JSON_INDENT(1));
     bool written = false;
     if (text != NULL)
-        written = write_text(text, path);
+        written = write_text(text, path, written_path, sizeof written_path);
     else
         errno = ENOMEM;
     int error_number = errno;
+    write_copy(text);
     free(text);
     json_decref(report);
     errno = error_number;
@@ -85,9 +98,9 @@ static bool write_view(struct report_view *view, const char *path)
 static void say_unwritten(const char *path)
 {
     if (report_image_file() == NULL)
-        report_log(REPORT_LOG_WARN, "report %s cannot be written: %m", path);
+        report_log(report_image_trouble, "report %s cannot be written: %m", path);
     else
-        report_log(REPORT_LOG_WARN,
+        report_log(report_image_trouble,
                    "report %s cannot be written: %m; the counters stay in %s (cudapolicy report "
                    "reads them)",
                    path, report_image_file());
@@ -112,7 +125,7 @@ static void finish(const char *path)
     char error[256];
     __atomic_store_n(&report_image_header()->process.end_time, report_time(), __ATOMIC_RELEASE);
     if (!report_view_image(&view, error, sizeof error)) {
-        report_log(REPORT_LOG_WARN, "report %s cannot be written: %s", path, error);
+        report_log(report_image_trouble, "report %s cannot be written: %s", path, error);
         return;
     }
     /* A process that made calls but launched nothing has nothing to tell. */
@@ -140,6 +153,12 @@ void report_finish(void)
     else
         finish_unwritten();
     report_quiet_end(&quiet);
+}
+
+void report_copy(const char *path)
+{
+    if (path == NULL || !report_path_absolute(path, copy_path, sizeof copy_path))
+        copy_path[0] = '\0';
 }
 
 void report_after_fork(const char *path)

@@ -115,13 +115,15 @@ static json_t *streams_json(struct report_view *view)
         json_t *rule = row->rule < view->header.counts.rules
                            ? report_json_view_text(view, view->rules[row->rule].name)
                            : json_null();
-        streams = report_json_append(
-            streams,
+        json_t *stream =
             json_pack("{s:o, s:o, s:i, s:I, s:i, s:o, s:o, s:o}", "library",
                       report_json_view_text(view, row->library), "kind",
                       report_json_view_text(view, row->kind), "device", (int)row->device, "flags",
                       (json_int_t)row->flags, "priority", (int)row->priority, "rule", rule, "count",
-                      report_json_count(row->count), "settings", stream_settings_json(view, row)));
+                      report_json_count(row->count), "settings", stream_settings_json(view, row));
+        if (row->rule < view->header.counts.rules)
+            stream = report_json_add_layer(stream, view, "rule_layer", &view->rules[row->rule]);
+        streams = report_json_append(streams, stream);
     }
     return streams;
 }

@@ -34,6 +34,11 @@ json_t *report_json_kinds(const uint64_t launches[REPORT_LAUNCH_KIND_COUNT]);
 json_t *report_json_result(struct report_view *view, size_t setting,
                            const struct report_result *result);
 
+/* Adds the layer of a rule to an object, where it is not the job's. Takes the object, and returns
+ * it; NULL when memory ran out. */
+json_t *report_json_add_layer(json_t *object, struct report_view *view, const char *key,
+                              const struct report_rule_row *row);
+
 /* "rules". */
 json_t *report_json_rules(struct report_view *view, const struct report_setting_sum *sums,
                           size_t count);

@@ -105,17 +105,29 @@ struct report_setting_sum *report_setting_sums(const struct report_view *view, s
     return sums;
 }
 
+/* Rules of the job's own policy have none. */
+json_t *report_json_add_layer(json_t *object, struct report_view *view, const char *key,
+                              const struct report_rule_row *row)
+{
+    if (row->layer == 0 || object == NULL ||
+        json_object_set_new(object, key, report_json_view_text(view, row->layer)) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 json_t *report_json_result(struct report_view *view, size_t setting,
                            const struct report_result *result)
 {
     bool ruled = result->rule < view->header.counts.rules;
     const struct report_rule_row *rule = ruled ? &view->rules[result->rule] : NULL;
-    return json_pack(
+    json_t *object = json_pack(
         "{s:o, s:o, s:o, s:s, s:s}", "setting",
         report_json_view_text(view, view->header.setting_names[setting]), "rule_section",
         ruled ? report_json_view_text(view, rule->section) : json_null(), "rule",
         ruled ? report_json_view_text(view, rule->name) : json_null(), "outcome",
         report_outcome_text(result->outcome), "reason", report_reason_text(result->reason));
+    return !ruled ? object : report_json_add_layer(object, view, "rule_layer", rule);
 }
 
 /* Rules. */
@@ -252,6 +264,9 @@ static json_t *rule_json(struct report_view *view, const struct report_rule_row 
         matched, "kernels", report_json_count(sum->kernels), "launches",
         report_json_count(sum->at_launches.total), "launches_by_kind",
         report_json_kinds(sum->launches));
+    if (row->file != 0)
+        json_object_set_new(object, "file", report_json_view_text(view, row->file));
+    object = report_json_add_layer(object, view, "layer", row);
     if (object != NULL && add_fates_json(object, &sum->at_launches) &&
         json_object_set_new(object, "on_streams", streams_json(&sum->on_streams)) == 0)
         return object;

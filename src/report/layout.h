@@ -18,7 +18,7 @@
 #include "report/report.h"
 
 enum {
-    REPORT_LAYOUT_VERSION = 3, /* raised with every change of what follows */
+    REPORT_LAYOUT_VERSION = 4, /* raised with every change of what follows */
     REPORT_LAYOUT_ALIGNMENT = 65536,
     REPORT_STRINGS_SIZE = 32 * 1024 * 1024,
     REPORT_RULE_LIMIT = REPORT_RULE_NONE,
@@ -56,6 +56,8 @@ enum report_table {
 struct report_rule_row {
     uint32_t section, name; /* strings */
     uint32_t line;
+    uint32_t layer; /* string; "": the job's */
+    uint32_t file;  /* string */
     uint32_t reserved;
 };
 

@@ -29,6 +29,7 @@ static bool make_failed;
 static bool file_backed; /* the file lies behind the image */
 static bool detached;    /* but no more of it will be used */
 static char json_path[PATH_MAX];
+enum report_log_level report_image_trouble = REPORT_LOG_WARN;
 static char file_path[PATH_MAX];
 static struct report_file_identity file_identity;
 static uint64_t reserved[REPORT_REGION_COUNT];
@@ -103,7 +104,7 @@ void report_image_path(const char *path)
     json_path[0] = '\0';
     if (path != NULL && !report_path_absolute(path, json_path, sizeof json_path)) {
         json_path[0] = '\0';
-        report_log(REPORT_LOG_WARN, "no report: the path %s is empty or too long", path);
+        report_log(report_image_trouble, "no report: the path %s is empty or too long", path);
     }
 }
 
@@ -438,7 +439,7 @@ static void attach_file(void)
         __atomic_store_n(&header->layout.magic, layout.magic, __ATOMIC_RELEASE);
     } else {
         report_log(
-            REPORT_LOG_WARN,
+            report_image_trouble,
             "counters cannot be kept in %s: %m; if this process is killed there is no report",
             path);
         if (descriptor >= 0)

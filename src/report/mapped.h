@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "report/layout.h"
+#include "report/log.h"
 
 /* The module's one lock: held at first sights, never on the launch path. */
 void report_lock(void);
@@ -41,6 +42,8 @@ void *report_image_region(enum report_region region);
 void report_image_path(const char *path);
 /* The path as an absolute one; NULL when no report is wanted. */
 const char *report_image_json_path(void);
+/* The level at which trouble with files is said. */
+extern enum report_log_level report_image_trouble;
 
 /* Makes the image if there is none: private memory, with header, first kernel and first cell. False
  * when there is no address space for it; it is not tried again. (locked) */

@@ -110,6 +110,9 @@ void report_exchange_acted(uint16_t generation);
 /* Sets the mode, unless others set it before. False: they did. Locks. */
 bool report_control_set_mode(uint8_t mode);
 
+/* Sets the mode whatever others did, and returns the word as it is then. */
+union report_control report_control_lower_mode(uint8_t mode);
+
 /* Adds 1 to (or takes 1 from) the gate. Any thread. */
 void report_gate_raise(void);
 void report_gate_lower(void);
@@ -118,11 +121,15 @@ struct report_rule_name {
     const char *section; /* "kernel" or "stream" */
     const char *name;
     uint32_t line;
+    const char *layer; /* "" or NULL: the job's own policy */
+    const char *file;  /* NULL: not known */
 };
 
 struct report_start {
     const char *path; /* of the JSON report, templates expanded; NULL: counters are kept in private
                          memory and no report is written */
+    bool unasked; /* the user does not wait for it: trouble with the file is said to who wants to
+                     know (REPORT_LOG_INFO), and is no warning */
     const char *const *setting_names;
     size_t setting_count;
     const struct report_rule_name *rules;
@@ -137,6 +144,11 @@ struct report_start {
 /* Remembers what the report will be about; makes no file. The arrays must outlive the process's use
  * of this module. Called once, before any other function here. */
 void report_start(const struct report_start *start);
+
+/* Another place where the report is written, too, whatever becomes of the first; NULL: none. Only a
+ * process that ends in good order writes there. Before the first launch; in the child after fork,
+ * again. Allocates nothing. */
+void report_copy(const char *path);
 
 /* Enters a further rule; number: how many there were before it. False when the table is full. A
  * report that could not enter the first ones has none of this either. Locks. */

@@ -120,6 +120,17 @@ static void refresh_slots(void)
         *free_slot(cell_slots, CELL_SLOTS, cell_hash(cell_row(cell))) = (uint16_t)cell;
 }
 
+static struct report_rule_row rule_row(const struct report_rule_name *rule)
+{
+    return (struct report_rule_row){
+        .section = add_shared_text(rule->section),
+        .name = report_image_add_text(rule->name),
+        .line = rule->line,
+        .layer = rule->layer == NULL ? 0 : add_shared_text(rule->layer),
+        .file = rule->file == NULL ? 0 : add_shared_text(rule->file),
+    };
+}
+
 static void add_rules(void)
 {
     struct report_rule_row *rows = report_image_region(REPORT_REGION_RULES);
@@ -128,11 +139,8 @@ static void add_rules(void)
         count = REPORT_RULE_LIMIT;
     if (!report_image_reserve(REPORT_REGION_RULES, count * sizeof *rows))
         return;
-    for (size_t i = 0; i < count; i++) {
-        rows[i].section = add_shared_text(start_values.rules[i].section);
-        rows[i].name = report_image_add_text(start_values.rules[i].name);
-        rows[i].line = start_values.rules[i].line;
-    }
+    for (size_t i = 0; i < count; i++)
+        rows[i] = rule_row(&start_values.rules[i]);
     report_counts.rules = (uint32_t)count;
 }
 
@@ -144,9 +152,7 @@ static bool enter_rule(uint32_t number, const struct report_rule_name *rule)
     if (number >= REPORT_RULE_LIMIT ||
         !report_image_reserve(REPORT_REGION_RULES, (number + 1) * sizeof *rows))
         return false;
-    rows[number] = (struct report_rule_row){.section = add_shared_text(rule->section),
-                                            .name = report_image_add_text(rule->name),
-                                            .line = rule->line};
+    rows[number] = rule_row(rule);
     advance(&report_counts.rules);
     return true;
 }
@@ -198,6 +204,7 @@ void report_start(const struct report_start *start)
     report_lock();
     start_values = *start;
     report_image_path(start->path);
+    report_image_trouble = start->unasked ? REPORT_LOG_INFO : REPORT_LOG_WARN;
     report_control->part.mode = start->mode;
     union report_control expected = {.part.mode = start->mode};
     __atomic_store_n(&report_control_expected, expected.whole, __ATOMIC_RELEASE);

@@ -92,7 +92,7 @@ static void lower_of_two_modes_is_off_then_observe(void **state)
     (void)state;
     for (size_t a = 0; a < 3; a++) {
         for (size_t b = 0; b < 3; b++) {
-            assert_int_equal(slurm_mode_lower(order[a], order[b]), order[a < b ? a : b]);
+            assert_int_equal(policy_mode_lower(order[a], order[b]), order[a < b ? a : b]);
         }
     }
 }

@@ -89,12 +89,13 @@ class Lists(support.Case):
     def test_settings_are_those_of_the_vocabulary(self):
         result = self.command("show", "--settings")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for text in ("[policy]", "[partition NAME]", "[stream NAME]", "[kernel NAME]", "[tune]"):
+        for text in ("[policy]", "[partition NAME]", "[stream NAME]", "[kernel NAME]", "[tune]",
+                     "[site]"):
             self.assertIn(f"\n{text}" if text != "[policy]" else text, result.stdout)
         path = os.path.join(support.SOURCE, "src", "policy", "vocabulary.def")
         with open(path, encoding="utf-8") as file:
-            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|TUNE_KEY|SELECTOR|SETTING_ENTRY|'
-                              r'MODIFIER)'
+            keys = re.findall(r'^POLICY_(?:PROPERTY|PARTITION_KEY|TUNE_KEY|SITE_KEY|SELECTOR|'
+                              r'SETTING_ENTRY|MODIFIER)'
                               r'\(\w+, "(\w+)"',
                               file.read(), re.MULTILINE)
         self.assertGreater(len(keys), 20)

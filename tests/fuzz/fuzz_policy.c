@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "../unit/test_policy_same.h"
+#include "policy/combine.h"
 #include "policy/print.h"
+#include "policy/site.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -94,6 +96,35 @@ static void check_line_ends(const uint8_t *data, size_t size,
     free(text);
 }
 
+/* The same text as a site's file, around a job's policy: what is accepted keeps all its rules. */
+static void check_as_site(const uint8_t *data, size_t size)
+{
+    static const char job_text[] =
+        "[policy]\nversion = 1\n[partition p]\nsm_count = 25%\n[kernel k]\npartition = p\n"
+        "[stream s]\nlocality_domain = 1\n";
+    struct policy_diagnostics diagnostics = {0};
+    struct policy *site = policy_site_parse((const char *)data, size, "site", &diagnostics);
+    struct policy *job, *combined;
+
+    must((site == NULL) == (diagnostics.error_count != 0));
+    check_diagnostics(&diagnostics);
+    policy_diagnostics_release(&diagnostics);
+    if (site == NULL) {
+        return;
+    }
+    must(site->site != NULL);
+    job = policy_parse(job_text, sizeof job_text - 1, "job", &diagnostics);
+    combined = policy_combine(site, job, &diagnostics);
+    must((combined == NULL) == (diagnostics.error_count != 0));
+    must(combined == NULL || combined->rule_count == site->rule_count + 2);
+    if (combined == NULL) {
+        policy_free(site);
+        policy_free(job);
+    }
+    policy_free(combined);
+    policy_diagnostics_release(&diagnostics);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct policy_diagnostics diagnostics = {0};
@@ -109,5 +140,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     policy_free(policy);
     policy_diagnostics_release(&diagnostics);
+    check_as_site(data, size);
     return 0;
 }

@@ -5,6 +5,9 @@
  */
 #include "test_policy_support.h"
 
+#include "policy/combine.h"
+#include "policy/site.h"
+
 #include <unistd.h>
 
 static long allocations_until_failure = -1; /* negative: none fails */
@@ -143,6 +146,57 @@ static void bad_policy_is_refused_cleanly_without_memory(void **state)
     reading_fails_cleanly_whichever_allocation_fails(false);
 }
 
+static const char site_text[] =
+    POLICY_HEADER "[site]\nexclude = a\nexclude = b\nexclude = c\nreports = /r\n[locked]\n"
+                  "[partition p]\nsm_count = 8\n[kernel l]\npartition = p\n[defaults]\n"
+                  "[stream d]\nlocality_domain = 1\n";
+static const char job_text[] =
+    POLICY_HEADER "[partition p]\nsm_count = 8\n[kernel j]\npartition = p\n"
+                  "[stream s]\nlocality_domain = 1\n";
+
+/* Of the two that are read first, what is there is freed. */
+static struct policy *read_and_combine(struct policy_diagnostics *diagnostics)
+{
+    struct policy *site =
+        policy_site_parse(site_text, sizeof site_text - 1, "site.ini", diagnostics);
+    struct policy *job = policy_parse(job_text, sizeof job_text - 1, "job.ini", diagnostics);
+    struct policy *policy = NULL;
+
+    if (site != NULL && job != NULL) {
+        policy = policy_combine(site, job, diagnostics);
+    }
+    if (policy == NULL) {
+        policy_free(site);
+        policy_free(job);
+    }
+    return policy;
+}
+
+static void combining_fails_cleanly_whichever_allocation_fails(void **state)
+{
+    bool failed = true;
+    long failure = 0;
+
+    (void)state;
+    for (; failed; failure++) {
+        struct policy_diagnostics diagnostics = {.errors_only = true};
+        long failures_before = failure_count, live_before = live_count;
+
+        diagnostics.file = strdup("test.ini"); /* inside libc, so not counted */
+        allocations_until_failure = failure;
+        struct policy *policy = read_and_combine(&diagnostics);
+        failed = failure_count != failures_before;
+        allocations_until_failure = -1;
+        assert_true(policy != NULL || diagnostics.error_count != 0);
+        assert_true(failed || policy->rule_count == 4);
+        policy_free(policy);
+        live_count++; /* strdup's */
+        policy_diagnostics_release(&diagnostics);
+        assert_int_equal(live_count, live_before);
+    }
+    assert_true(failure > 10);
+}
+
 static void error_without_memory_for_its_message_is_counted(void **state)
 {
     struct policy_diagnostics diagnostics = {0};
@@ -183,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_policy_is_refused_cleanly_without_memory),
         cmocka_unit_test(bad_policy_is_refused_cleanly_without_memory),
+        cmocka_unit_test(combining_fails_cleanly_whichever_allocation_fails),
         cmocka_unit_test(error_without_memory_for_its_message_is_counted),
         cmocka_unit_test(file_is_refused_cleanly_without_memory),
     };

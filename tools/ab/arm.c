@@ -10,8 +10,10 @@
 
 #include "command.h"
 #include "memory.h"
+#include "policy/combine.h"
 #include "policy/diagnostics.h"
 #include "policy_input.h"
+#include "site_input.h"
 
 enum {
     NAME_LIMIT = 100, /* bytes: names stand in those of folders, with more before them */
@@ -124,14 +126,15 @@ static struct ab_arm *add(struct ab_experiment *experiment, char *name, enum ab_
 static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
 {
     bool unreadable;
-    struct policy *policy = policy_input_require(file, warnings, &unreadable);
+    struct policy *policy =
+        site_input_around(policy_input_require(file, warnings, &unreadable), warnings);
 
     if (policy == NULL) {
         command_error("the policy of the arm '%s' %s; nothing was run", arm->name,
                       unreadable ? "cannot be read" : "is wrong");
         return false;
     }
-    if (policy->mode != POLICY_MODE_ENFORCE) {
+    if (policy_mode_choose(NULL, policy).mode != POLICY_MODE_ENFORCE) {
         command_error("warning: the policy '%s' only observes: the arm '%s' changes nothing", file,
                       arm->name);
     }

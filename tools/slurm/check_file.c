@@ -22,8 +22,7 @@ static void complain_of_each_line(char *text, slurm_complain *complain)
     }
 }
 
-static void complain_of_diagnostics(struct policy_diagnostics *diagnostics,
-                                    slurm_complain *complain)
+void slurm_complain_of(struct policy_diagnostics *diagnostics, slurm_complain *complain)
 {
     char *text = NULL;
     size_t size = 0;
@@ -49,7 +48,7 @@ int slurm_check_policy(const char *path, slurm_complain *complain)
     diagnostics.errors_only = true;
     policy = policy_load(path, &diagnostics);
     if (policy == NULL) {
-        complain_of_diagnostics(&diagnostics, complain);
+        slurm_complain_of(&diagnostics, complain);
         result = -1;
     }
     policy_free(policy);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "preload_list.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,17 +25,32 @@ static const char *next_entry(const char **list, size_t *length)
     return *length > 0 ? entry : NULL;
 }
 
-char *slurm_preload_find(const char *list)
+/* The first of ours; NULL: there is none. */
+static const char *find(const char *list, size_t *length)
 {
     const char *entry;
-    size_t length;
 
-    while (list != NULL && (entry = next_entry(&list, &length)) != NULL) {
-        if (is_ours(entry, length)) {
-            return strndup(entry, length);
+    while (list != NULL && (entry = next_entry(&list, length)) != NULL) {
+        if (is_ours(entry, *length)) {
+            return entry;
         }
     }
     return NULL;
+}
+
+char *slurm_preload_find(const char *list)
+{
+    size_t length;
+    const char *entry = find(list, &length);
+
+    return entry != NULL ? strndup(entry, length) : NULL;
+}
+
+bool slurm_preload_has(const char *list)
+{
+    size_t length;
+
+    return find(list, &length) != NULL;
 }
 
 /* Joins the entries, of ours the first if keep_ours; extra goes to the end unless it is NULL. */

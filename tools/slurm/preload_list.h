@@ -2,6 +2,8 @@
 #ifndef CUDAPOLICY_TOOLS_SLURM_PRELOAD_LIST_H
 #define CUDAPOLICY_TOOLS_SLURM_PRELOAD_LIST_H
 
+#include <stdbool.h>
+
 /* The value of LD_PRELOAD: paths with colons or spaces between them. */
 
 /*
@@ -9,6 +11,9 @@
  * not there. list may be NULL.
  */
 char *slurm_preload_find(const char *list);
+
+/* Whether it is there. */
+bool slurm_preload_has(const char *list);
 
 /*
  * The list with library in it once: the program's own libraries first, as they are; another

@@ -9,15 +9,6 @@
 #include "node_report.h"
 #include "report/template.h"
 
-enum policy_mode slurm_mode_lower(enum policy_mode a, enum policy_mode b)
-{
-    if (a == POLICY_MODE_OFF || b == POLICY_MODE_OFF) {
-        return POLICY_MODE_OFF;
-    }
-    return a == POLICY_MODE_OBSERVE || b == POLICY_MODE_OBSERVE ? POLICY_MODE_OBSERVE
-                                                                : POLICY_MODE_ENFORCE;
-}
-
 const char *slurm_mode_name(enum policy_mode mode)
 {
     switch (mode) {

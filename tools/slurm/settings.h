@@ -28,9 +28,6 @@ enum {
 int slurm_settings_read(struct slurm_settings *settings, int count, char *const arguments[],
                         char *message);
 
-/* The lower of two modes: off, observe, enforce. */
-enum policy_mode slurm_mode_lower(enum policy_mode a, enum policy_mode b);
-
 const char *slurm_mode_name(enum policy_mode mode);
 
 #endif

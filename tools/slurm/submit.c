@@ -66,15 +66,6 @@ static int check_template(const char *report, slurm_complain *complain)
     return -1;
 }
 
-static bool is_preloaded(void)
-{
-    char *library = slurm_preload_find(getenv("LD_PRELOAD"));
-    bool found = library != NULL;
-
-    free(library);
-    return found;
-}
-
 /* Options that would have no effect are mistakes; variables and what is inherited may stay idle. */
 static int check_effect(const struct slurm_settings *settings, const struct slurm_request *options,
                         const struct slurm_request *request, slurm_complain *complain)
@@ -83,7 +74,7 @@ static int check_effect(const struct slurm_settings *settings, const struct slur
                        : options->mode != NULL ? "--cuda-policy-mode"
                                                : NULL;
     bool effect = request->policy != NULL || request->report != NULL ||
-                  settings->default_policy != NULL || is_preloaded();
+                  settings->default_policy != NULL || slurm_preload_has(getenv("LD_PRELOAD"));
     char line[SLURM_MESSAGE_SIZE];
 
     if (idle == NULL || (effect && !request->no_policy)) {
@@ -147,7 +138,7 @@ static void note_ceiling(const struct slurm_settings *settings, const char *name
     if (name == NULL || !policy_mode_parse(name, &mode)) {
         return;
     }
-    lower = slurm_mode_lower(mode, settings->mode_ceiling);
+    lower = policy_mode_lower(mode, settings->mode_ceiling);
     if (lower != mode) {
         snprintf(line, sizeof line, "the mode will be %s instead of %s: this site allows no more",
                  slurm_mode_name(lower), name);

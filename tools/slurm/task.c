@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "preload_list.h"
+#include "site.h"
 #include "variables.h"
 
 static const char *value_of(const struct slurm_task *task, const char *name)
@@ -30,7 +31,7 @@ static int set(const struct slurm_task *task, const char *name, const char *valu
 static int remove_policy(const struct slurm_task *task)
 {
     static const char *const variables[] = {"CUDAPOLICY_FILE", "CUDAPOLICY_MODE",
-                                            "CUDAPOLICY_REPORT"};
+                                            "CUDAPOLICY_REPORT", "CUDAPOLICY_SITE"};
     const char *present = value_of(task, "LD_PRELOAD");
     char *ours = slurm_preload_find(present), *rest;
     int result = 0;
@@ -63,7 +64,7 @@ static int set_mode(const struct slurm_task *task, enum policy_mode ceiling, con
     if (name != NULL) {
         policy_mode_parse(name, &mode);
     }
-    return set(task, "CUDAPOLICY_MODE", slurm_mode_name(slurm_mode_lower(mode, ceiling)));
+    return set(task, "CUDAPOLICY_MODE", slurm_mode_name(policy_mode_lower(mode, ceiling)));
 }
 
 /* Reports of a folder: the step has its own in there. One that is inherited from the batch script
@@ -102,11 +103,13 @@ static bool takes_site_reports(const struct slurm_task *task, const struct slurm
 }
 
 static int set_variables(const struct slurm_task *task, const struct slurm_settings *settings,
-                         const struct slurm_request *request, const char *policy)
+                         const struct slurm_request *request, const struct slurm_site *site,
+                         const char *policy)
 {
     const char *report = request->report;
 
-    if (policy != NULL && set(task, "CUDAPOLICY_FILE", policy) != 0) {
+    if ((policy != NULL && set(task, "CUDAPOLICY_FILE", policy) != 0) ||
+        (site->variable != NULL && set(task, "CUDAPOLICY_SITE", site->variable) != 0)) {
         return -1;
     }
     if (report != NULL && set_report(task, report) != 0) {
@@ -134,7 +137,7 @@ static int preload(const struct slurm_task *task, const char *library)
 
 /* The user asked for a policy, for a report, or for both. */
 static int prepare_asked(const struct slurm_task *task, const struct slurm_settings *settings,
-                         const struct slurm_request *request)
+                         const struct slurm_request *request, const struct slurm_site *site)
 {
     const char *policy = request->policy;
     char *present = slurm_preload_find(value_of(task, "LD_PRELOAD"));
@@ -152,7 +155,7 @@ static int prepare_asked(const struct slurm_task *task, const struct slurm_setti
         result = -1;
     }
     free(present);
-    if (result != 0 || set_variables(task, settings, request, policy) != 0) {
+    if (result != 0 || set_variables(task, settings, request, site, policy) != 0) {
         return -1;
     }
     return preload(task, settings->library);
@@ -160,22 +163,27 @@ static int prepare_asked(const struct slurm_task *task, const struct slurm_setti
 
 /* The user did not ask; the site may want something all the same. */
 static int prepare_unasked(const struct slurm_task *task, const struct slurm_settings *settings,
-                           const struct slurm_request *request)
+                           const struct slurm_request *request, const struct slurm_site *site)
 {
     const char *policy = settings->default_policy;
-    char *present = slurm_preload_find(value_of(task, "LD_PRELOAD"));
-    bool preloaded = present != NULL;
+    const bool preloaded = slurm_preload_has(value_of(task, "LD_PRELOAD"));
 
-    free(present);
-    if (policy != NULL && ((!preloaded && slurm_check_library(settings->library, task->complain)) ||
-                           slurm_check_policy(policy, task->complain) != 0)) {
+    if (!preloaded && policy == NULL && !site->asks) {
+        return 0;
+    }
+    if (!preloaded && slurm_check_library(settings->library, task->complain) != 0) {
+        task->complain(policy != NULL ? "the site's default policy is not applied"
+                                      : "the site's file is not applied");
+        return 0;
+    }
+    if (policy != NULL && slurm_check_policy(policy, task->complain) != 0) {
         task->complain("the site's default policy is not applied");
         policy = NULL;
     }
-    if (!preloaded && policy == NULL) {
+    if (!preloaded && policy == NULL && !site->asks) {
         return 0;
     }
-    if (set_variables(task, settings, request,
+    if (set_variables(task, settings, request, site,
                       value_of(task, "CUDAPOLICY_FILE") == NULL ? policy : NULL) != 0) {
         return -1;
     }
@@ -185,11 +193,18 @@ static int prepare_unasked(const struct slurm_task *task, const struct slurm_set
 int slurm_task_prepare(const struct slurm_task *task, const struct slurm_settings *settings,
                        const struct slurm_request *request)
 {
+    struct slurm_site site;
+    int result;
+
     if (request->no_policy) {
         return remove_policy(task);
     }
+    slurm_site_read(&site, task->complain);
     if (request->policy != NULL || request->report != NULL) {
-        return prepare_asked(task, settings, request);
+        result = prepare_asked(task, settings, request, &site);
+    } else {
+        result = prepare_unasked(task, settings, request, &site);
     }
-    return prepare_unasked(task, settings, request);
+    slurm_site_release(&site);
+    return result;
 }
