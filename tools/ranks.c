@@ -46,8 +46,8 @@ static void add_rule(struct ranks *ranks, const struct results *results, const j
                      int64_t rank)
 {
     const json_t *streams = json_object_get(rule, "on_streams");
-    size_t place =
-        results_find_rule(results, results_text(rule, "section"), results_text(rule, "name"));
+    size_t place = results_find_rule(results, results_text(rule, "section"),
+                                     results_text(rule, "name"), results_text(rule, "layer"));
     int64_t seen = results_number(rule, "launches") + results_number(streams, "streams");
 
     if (place != SIZE_MAX && seen > 0) {

@@ -204,12 +204,14 @@ void report_diff_rules(const struct results *old, const struct results *new,
                        struct report_diff *diff)
 {
     for (size_t i = 0; i < old->rule_count; i++) {
-        size_t place = results_find_rule(new, old->rules[i].section, old->rules[i].name);
+        size_t place =
+            results_find_rule(new, old->rules[i].section, old->rules[i].name, old->rules[i].layer);
 
         compare_rule(old, &old->rules[i], new, place != SIZE_MAX ? &new->rules[place] : NULL, diff);
     }
     for (size_t i = 0; i < new->rule_count; i++) {
-        if (results_find_rule(old, new->rules[i].section, new->rules[i].name) == SIZE_MAX) {
+        if (results_find_rule(old, new->rules[i].section, new->rules[i].name,
+                              new->rules[i].layer) == SIZE_MAX) {
             compare_rule(old, NULL, new, &new->rules[i], diff);
         }
     }

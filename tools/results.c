@@ -95,11 +95,10 @@ static size_t place_of(struct results *results, const char *table, const char *c
     return next;
 }
 
-static size_t find(const struct results *results, const char *table, const char *one,
-                   const char *other)
+static size_t find(const struct results *results, const char *table, const char *const *texts,
+                   size_t count)
 {
-    const char *texts[] = {one, other};
-    char *key = key_of(table, texts, 2);
+    char *key = key_of(table, texts, count);
     const json_t *place = json_object_get(results->index, key);
 
     free(key);
@@ -108,12 +107,17 @@ static size_t find(const struct results *results, const char *table, const char 
 
 size_t results_find_kernel(const struct results *results, const char *mangled, const char *library)
 {
-    return find(results, "kernel", mangled, library);
+    const char *texts[] = {mangled, library};
+
+    return find(results, "kernel", texts, 2);
 }
 
-size_t results_find_rule(const struct results *results, const char *section, const char *name)
+size_t results_find_rule(const struct results *results, const char *section, const char *name,
+                         const char *layer)
 {
-    return find(results, "rule", section, name);
+    const char *texts[] = {section, name, layer};
+
+    return find(results, "rule", texts, 3);
 }
 
 static void add_launches(struct results_launches *sum, const json_t *object)

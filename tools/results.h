@@ -157,7 +157,8 @@ bool results_load_into(const struct results_sink *sink, const char *path);
 
 /* Where the kernel, or the rule, stands; SIZE_MAX when it is not there. */
 size_t results_find_kernel(const struct results *results, const char *mangled, const char *library);
-size_t results_find_rule(const struct results *results, const char *section, const char *name);
+size_t results_find_rule(const struct results *results, const char *section, const char *name,
+                         const char *layer);
 
 /* The text, as a string that lasts as long as the results do: the same one for the same text. */
 const char *results_keep(struct results *results, const char *text);

@@ -84,7 +84,8 @@ struct decide_judgement decide_expect_judge(const struct policy *policy,
     size_t i;
     json_array_foreach(json_object_get(report, "rules"), i, row)
     {
-        if (strcmp(text(row, "name"), rule->name) == 0 &&
+        /* A site's rule may have the same name. */
+        if (json_object_get(row, "layer") == NULL && strcmp(text(row, "name"), rule->name) == 0 &&
             strcmp(text(row, "section"), policy_section_text(rule->section)) == 0)
             judgement.count += count_of(row, expectation->quantity);
     }

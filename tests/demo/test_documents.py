@@ -57,7 +57,13 @@ class Documents(support.Case):
             if kind == "ini":
                 names = re.findall(r"[Ii]n a file `(\S+\.ini)`", before)
                 # One that is wrong on purpose is put right in the next block.
-                self.write(names[-1] if names else "p.ini", text.replace("custom::", "ours::"))
+                name = names[-1] if names else "p.ini"
+                text = text.replace("custom::", "ours::")
+                if not text.startswith("[policy]"):
+                    # Sections to add.
+                    with open(self.path(name), encoding="utf-8") as file:
+                        text = file.read() + "\n" + text
+                self.write(name, text)
                 continue
             # A block is one session: what is started in the background is there for the lines below.
             lines = [shorter(line) for line in commands(text)]

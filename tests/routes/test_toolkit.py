@@ -83,7 +83,7 @@ def undocumented(root):
     text_of_all = "\n".join(sources(os.path.join(root, "tests")))
     for name in named_tests(os.path.join(root, "docs", "interposition.md")):
         stem = re.sub(r"(_…|_13)$", "", name)
-        made = re.sub(r"_(before|after)_ours_", "_{where}_ours_", stem)
+        made = re.sub(r"_(before|behind|after)_ours_", "_{where}_ours_", stem)
         made = made.replace("_v1_", "_{form}_").replace("_13000_", "_{version}_")
         made = made.replace("_by_kill_", "_by_{how}_")
         if stem not in text_of_all and made not in text_of_all:

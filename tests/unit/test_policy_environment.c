@@ -156,8 +156,8 @@ static void value_of_the_user_stays_unless_it_is_to_be_replaced(void **state)
 
 static void policy_that_only_observes_sets_nothing(void **state)
 {
-    const struct policy enforcing = {.mode = POLICY_MODE_ENFORCE};
-    const struct policy observing = {.mode = POLICY_MODE_OBSERVE};
+    const struct policy enforcing = {.mode = POLICY_MODE_ENFORCE, .mode_given = true};
+    const struct policy observing = {.mode = POLICY_MODE_OBSERVE, .mode_given = true};
 
     (void)state;
     assert_true(policy_applies_variables(&enforcing, NULL));
