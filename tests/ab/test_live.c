@@ -388,6 +388,7 @@ static struct ab_arm three[] = {
 static const struct ab_experiment experiment = {.arm_count = 3, .arms = three};
 
 static struct ab_live_comparison comparisons[3];
+static const struct ab_run_policy *rules; /* of the candidate, in every run; NULL: not known */
 
 static void compare(step_time time, size_t run_count, size_t slices)
 {
@@ -400,6 +401,10 @@ static void compare(step_time time, size_t run_count, size_t slices)
         add(&results, report_of((int)i, (int64_t)slices * 10 + 4, 3, slices, time));
         assert_true(ab_live_read(&runs[i], &results, &plan, 3, error, sizeof error));
         results_release(&results);
+    }
+    for (size_t i = 0; i < run_count && rules != NULL; i++) {
+        runs[i].policies = memory_allocate(3, sizeof *runs[i].policies);
+        runs[i].policies[1] = *rules;
     }
     ab_live_compare(comparisons, &experiment, runs, run_count, &plan);
     for (size_t i = 0; i < run_count; i++) {
@@ -419,6 +424,24 @@ static void a_gain_is_found_whatever_mode_a_process_is_in(void **state)
     assert_false(comparisons[1].nested.these_processes_only);
     assert_near(comparisons[2].nested.ratio, 1, 0.01);
     assert_int_equal(ab_live_status(comparisons, &experiment), 0);
+}
+
+static void what_changed_nothing_is_not_better(void **state)
+{
+    const struct ab_run_policy none = {.known = true, .rules = 1};
+    const struct ab_run_policy some = {.known = true, .rules = 1, .rules_matched = 1, .applied = 7};
+
+    (void)state;
+    three[1].kind = AB_ARM_POLICY;
+    rules = &none;
+    compare(faster, 6, 61);
+    assert_int_equal(comparisons[1].verdict, AB_LIVE_NOT_APPLIED);
+    assert_int_equal(ab_live_status(comparisons, &experiment), 1);
+    rules = &some;
+    compare(faster, 6, 61);
+    assert_int_equal(comparisons[1].verdict, AB_LIVE_BETTER);
+    rules = NULL;
+    three[1].kind = AB_ARM_NONE;
 }
 
 static void one_run_speaks_of_its_processes_only(void **state)
@@ -646,6 +669,7 @@ int main(void)
         cmocka_unit_test(a_helper_with_few_steps_does_not_stand_in_the_way),
         cmocka_unit_test(where_there_is_no_block_it_is_said_why),
         cmocka_unit_test(a_gain_is_found_whatever_mode_a_process_is_in),
+        cmocka_unit_test(what_changed_nothing_is_not_better),
         cmocka_unit_test(one_run_speaks_of_its_processes_only),
         cmocka_unit_test(no_difference_is_shown_within_the_margin),
         cmocka_unit_test(nothing_is_said_of_what_is_too_noisy_or_too_little),

@@ -138,6 +138,7 @@ static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
         command_error("warning: the policy '%s' only observes: the arm '%s' changes nothing", file,
                       arm->name);
     }
+    arm->sets_variables = policy->variable_count > 0;
     arm->policy_sha256 = memory_allocate(2 * sizeof policy->sha256 + 1, 1);
     for (size_t i = 0; i < sizeof policy->sha256; i++) {
         snprintf(arm->policy_sha256 + 2 * i, 3, "%02x", policy->sha256[i]);
