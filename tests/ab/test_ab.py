@@ -480,6 +480,14 @@ class Failures(Experiment):
         with open(self.path("seen"), encoding="ascii") as file:
             self.assertEqual(set(file.read().split()), {"0"})
 
+    def test_nor_does_it_where_its_variables_are_edited(self):
+        self.write("p.ini", support.GOOD_POLICY + "[env]\nA = first\n")
+        self.script("[ $calls = 6 ] && sed -i 's/first/second/' p.ini", '[ $arm = p ] && echo "$A" >>seen',
+                    "echo time 1")
+        self.assertEqual(self.few(blocks=4).returncode, 0)
+        with open(self.path("seen"), encoding="ascii") as file:
+            self.assertEqual(file.read().split(), ["first"] * 5)
+
     def test_an_edited_copy_of_a_policy_ends_the_experiment(self):
         self.script("[ $calls = 6 ] && for copy in */policies/p.ini; do echo '# more' >>$copy; done",
                     "echo time 1")

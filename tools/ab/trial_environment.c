@@ -41,6 +41,12 @@ char *trial_observe_policy(const struct ab_trial_options *options)
     return memory_format("%s/observe.ini", options->folder);
 }
 
+/* The copy that was made before the first run, so that all runs have the same. */
+static const char *policy_of(const struct ab_arm *arm)
+{
+    return arm->policy_copy != NULL ? arm->policy_copy : arm->policy;
+}
+
 static void add_policy(const struct trial *trial, struct environment *environment)
 {
     const struct ab_arm *arm = trial->arm;
@@ -50,9 +56,7 @@ static void add_policy(const struct trial *trial, struct environment *environmen
 
     environment_set(environment, "LD_PRELOAD", preload);
     environment_set(environment, "CUDAPOLICY_FILE",
-                    arm->kind == AB_ARM_OBSERVE ? observe
-                    : arm->policy_copy != NULL  ? arm->policy_copy
-                                                : arm->policy);
+                    arm->kind == AB_ARM_OBSERVE ? observe : policy_of(arm));
     environment_set(environment, "CUDAPOLICY_REPORT", template);
     free(observe);
     free(template);
@@ -83,7 +87,7 @@ static void add_policy_variables(const struct trial *trial, struct environment *
 
     policy_diagnostics_init(&diagnostics);
     diagnostics.errors_only = true;
-    policy = policy_load(trial->arm->policy, &diagnostics);
+    policy = policy_load(policy_of(trial->arm), &diagnostics);
     policy_diagnostics_release(&diagnostics);
     if (policy != NULL) {
         policy_environment_apply(policy, environment);
