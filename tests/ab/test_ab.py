@@ -250,6 +250,16 @@ class Environment(Experiment):
         self.dump("--env", "A=of {arm}")
         self.assertEqual([self.variables("p")[name] for name in "AB"], ["of p", "p"])
 
+    def test_what_makes_the_arm_cannot_be_given_for_all_runs(self):
+        for name in ("CUDAPOLICY_FILE", "CUDAPOLICY_LIVE", "CUDAPOLICY_MODE", "CUDAPOLICY_REPORT", "LD_PRELOAD"):
+            for form in ([], ["--live"]):
+                result = self.command("ab", *form, "--env", name + "=observe", "none", "p.ini", "--", "true",
+                                      env=self.environment)
+                self.assert_usage_error(result, f"--env: '{name}=observe' is not a variable that can be given")
+        self.dump("--env", "CUDAPOLICY_MODES=x", env={"CUDAPOLICY_LIVE": "slice=10"})
+        self.assertEqual(self.variables("p")["CUDAPOLICY_MODES"], "x")
+        self.assertNotIn("CUDAPOLICY_LIVE", self.variables("p"))
+
     def test_observe_has_the_library_and_no_rule(self):
         self.dump()
         run, = [run for run in self.runs() if run["arm"] == "observe"]
