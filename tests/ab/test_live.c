@@ -18,6 +18,7 @@
 #include "live_view.h"
 #include "memory.h"
 #include "policy/policy.h"
+#include "report/report.h"
 #include "results.h"
 
 static const struct ab_live_plan plan = {.seed = 1,
@@ -333,7 +334,9 @@ static void a_helper_with_few_steps_does_not_stand_in_the_way(void **state)
 
 static void where_there_is_no_block_it_is_said_why(void **state)
 {
+    const struct ab_live_plan long_slices = {.slice = REPORT_STEP_LIMIT, .warm_up = 4};
     struct results none = {.keep_documents = true}, few = {.keep_documents = true};
+    struct results untimed = {.keep_documents = true};
     struct ab_live_run run;
     char error[200] = "";
 
@@ -345,8 +348,16 @@ static void where_there_is_no_block_it_is_said_why(void **state)
     assert_false(ab_live_read(&run, &few, &plan, 2, error, sizeof error));
     assert_string_equal(error, "20 steps are no whole block: it takes 4 of warm-up and 2 x 10 for "
                                "each block");
+    add(&untimed, report_of(0, 5000000, 2, 0, by_rank));
+    assert_false(ab_live_read(&run, &untimed, &plan, 2, error, sizeof error));
+    assert_string_equal(error, "5000000 steps were made, but the reports do not have their times: "
+                               "is there no room where the experiment's folder is?");
+    assert_false(ab_live_read(&run, &untimed, &long_slices, 2, error, sizeof error));
+    assert_string_equal(error, "a block takes more steps than a process keeps times of, 524288: 4 "
+                               "of warm-up and 2 x 524288");
     results_release(&none);
     results_release(&few);
+    results_release(&untimed);
 }
 
 /* ---- What they show ---- */
