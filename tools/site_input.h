@@ -23,6 +23,10 @@ struct policy *site_input_combine(struct policy *site, struct policy *job, bool 
 /* The two together, with this machine's file. */
 struct policy *site_input_around(struct policy *job, bool warnings);
 
+/* The same for each of many starts, after a first look that said what is wrong: prints nothing. The
+ * job's alone where the site's file is refused. */
+struct policy *site_input_around_quietly(struct policy *job);
+
 /* Checks one site's file: policy_site_load_file, and what can be said of it beyond its text. Where
  * it is the one that programs on this machine read, it is looked at as they do. */
 struct policy *site_input_check(const char *file, struct policy_diagnostics *diagnostics);

@@ -26,6 +26,17 @@ class Command(site_support.Case):
 
 
 class Check(Command):
+    def test_variables_are_printed_as_the_sites_mode_has_it(self):
+        path = self.policy("[env]\nNCCL_PROTO = LL\n")
+        for site, printed in (("mode = enforce", "NCCL_PROTO=LL\n"), ("mode = observe", ""),
+                              ("mode_ceiling = observe", "")):
+            self.site(f"[site]\n{site}\n")
+            result = self.command("check", "--print-env", path)
+            self.assertEqual((result.returncode, result.stdout), (0, printed))
+        for arguments in ((), (path,)):
+            self.assert_usage_error(self.command("check", "--site", "--print-env", *arguments),
+                                    "--print-env takes no other option")
+
     def test_a_sites_file_is_checked(self):
         path = self.write("draft.ini", HEAD + DEFAULTS + rule("a", "priority = 0"))
         result = self.command("check", "--site", path)
@@ -223,11 +234,10 @@ class Run(Command):
 
 
 class Compare(Command):
-    def compare(self, policy):
+    def compare(self, policy, program=(PROGRAM, "launch", "k", "1", "1")):
         return self.command("ab", "--library", support.LIBRARY, "--claim", "none", "--blocks", "2",
                             "--seed", "7", "--folder", self.path("compared"), "none",
-                            self.policy(policy), "--", PROGRAM, "launch", "k", "1", "1",
-                            env=self.variables())
+                            self.policy(policy), "--", *program, env=self.variables())
 
     def test_arms_are_under_the_site_but_for_none(self):
         self.site(LOCKED + rule("site-rule", REMOTE))
@@ -235,6 +245,18 @@ class Compare(Command):
         remote = ["MEM_SYNC_DOMAIN:1" in line for line in self.launches()]
         self.assertEqual((remote.count(True), remote.count(False)), (3, 9),
                          result.stderr + result.stdout)
+
+    def test_variables_of_an_arm_are_set_in_the_mode_that_the_site_leaves_it(self):
+        script = f'echo "$NCCL_PROTO" >> {self.path("seen")}; exec {PROGRAM} launch k 1 1'
+        for site, values in (("mode_ceiling = observe", {""}), ("mode = observe", {""}),
+                             ("mode = enforce", {"", "LL"})):
+            self.site(f"[site]\n{site}\n")
+            result = self.compare("[env]\nNCCL_PROTO = LL\n" + rule("all", REMOTE),
+                                  ("sh", "-c", script))
+            with open(self.path("seen"), encoding="utf-8") as file:
+                self.assertEqual(set(file.read().splitlines()), values, result)
+            os.remove(self.path("seen"))
+            shutil.rmtree(self.path("compared"))
 
     def test_a_policy_that_does_not_fit_is_no_arm(self):
         rest = "\n[partition rest]\nsm_count = rest\n"

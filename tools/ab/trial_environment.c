@@ -12,6 +12,7 @@
 #include "library_path.h"
 #include "memory.h"
 #include "policy_environment.h"
+#include "site_input.h"
 
 /* Takes away what is there of a policy: only the arm is to decide. What else the user set for the
  * library (its log, stand-ins for locality domains) an arm with the preload keeps. */
@@ -85,6 +86,7 @@ static void add_policy_variables(const struct trial *trial, struct environment *
     diagnostics.errors_only = true;
     policy = policy_load(trial->arm->policy, &diagnostics);
     policy_diagnostics_release(&diagnostics);
+    policy = site_input_around_quietly(policy);
     if (policy != NULL) {
         policy_environment_apply(policy, environment);
     }
