@@ -145,8 +145,12 @@ static struct rank_row row_of(const struct rank_counts *counts, int64_t *deviati
 
 static char *name_of(const struct rank_row *row)
 {
-    return row->rule != NULL ? memory_format("rule %s %s", row->rule->section, row->rule->name)
-                             : memory_format("kernel %s", row->kernel->name);
+    char *title = row->rule != NULL ? results_rule_title(row->rule) : NULL;
+    char *name = title != NULL ? memory_format("rule %s", title)
+                               : memory_format("kernel %s", row->kernel->name);
+
+    free(title);
+    return name;
 }
 
 static char *plural_of(const struct rank_set *ranks)

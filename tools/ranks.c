@@ -102,6 +102,7 @@ static void add_facts(struct ranks *ranks, struct results *results, const json_t
 
     add_fact(ranks, results, "mode", results_text(document, "mode"), rank);
     add_fact_of(ranks, results, facts, "policy", "sha256", rank);
+    add_fact_of(ranks, results, facts, "site", "sha256", rank);
     add_fact_of(ranks, results, facts, "driver", "version", rank);
     for (size_t i = 0; i < sizeof of_device / sizeof of_device[0]; i++) {
         add_fact_of(ranks, results, facts, "gpu0", of_device[i], rank);

@@ -120,6 +120,13 @@ size_t results_find_rule(const struct results *results, const char *section, con
     return find(results, "rule", texts, 3);
 }
 
+char *results_rule_title(const struct results_rule *rule)
+{
+    return rule->layer[0] != '\0'
+               ? memory_format("%s %s (%s)", rule->section, rule->name, rule->layer)
+               : memory_format("%s %s", rule->section, rule->name);
+}
+
 static void add_launches(struct results_launches *sum, const json_t *object)
 {
     const json_t *kinds = json_object_get(object, "launches_by_kind");

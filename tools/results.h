@@ -160,6 +160,10 @@ size_t results_find_kernel(const struct results *results, const char *mangled, c
 size_t results_find_rule(const struct results *results, const char *section, const char *name,
                          const char *layer);
 
+/* "SECTION NAME", and the layer where the rule is not of the job's own policy, which may have one
+ * of the same name. To be freed. */
+char *results_rule_title(const struct results_rule *rule);
+
 /* The text, as a string that lasts as long as the results do: the same one for the same text. */
 const char *results_keep(struct results *results, const char *text);
 
