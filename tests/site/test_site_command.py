@@ -131,6 +131,25 @@ class Explain(Command):
                          [{"setting": "mem_sync_domain", "value": "remote", "line": 7}])
         self.assertEqual(document["partitions"][0]["asks_for"], "sm_count = 8")
 
+    def test_variables_and_conditions_of_the_policy_are_shown_as_they_will_be(self):
+        path = self.policy(rule("k", REMOTE) + "\n[env]\nNCCL_PROTO = LL\nNCCL_ALGO = Ring\n"
+                           "[env replace]\nNCCL_MAX_CTAS = 4\n[expect]\nrule k: launches >= 1\n")
+        for site, expected in (
+                ("enforce", [("NCCL_PROTO", "LL", f"{path}:9"),
+                             ("NCCL_ALGO", "Tree", f"the environment, before {path}:10"),
+                             ("NCCL_MAX_CTAS", "4", f"{path}:12, before the environment")]),
+                ("observe", [("NCCL_PROTO", None, f"{path}:9 is not set, since the mode is observe"),
+                             ("NCCL_ALGO", "Tree", f"the environment, before {path}:10"),
+                             ("NCCL_MAX_CTAS", "9", f"the environment; {path}:12 is not set, since the "
+                                                    "mode is observe")])):
+            self.site(f"[site]\nmode = {site}\n" + LOCKED + rule("k", "priority = 0"))
+            document = self.effective("-p", path, NCCL_ALGO="Tree", NCCL_MAX_CTAS="9")[0]
+            self.assertEqual([tuple(one.values()) for one in document["variables"]], expected)
+            self.assertEqual([(one["rule"], one["line"]) for one in document["expectations"]], [("k", 14)])
+        text = self.command("explain", "--effective", "-p", path).stdout
+        self.assertRegex(text, r"\n  NCCL_PROTO +- +\S+:9 is not set, since the mode is observe\n")
+        self.assertRegex(text, r"\n  kernel k: launches >= 1 +\S+:14\n")
+
     def test_the_mode_is_found_as_programs_find_it(self):
         self.site("[site]\nmode = observe\n")
         path = self.policy(rule("b", REMOTE))
