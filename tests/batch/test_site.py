@@ -68,6 +68,15 @@ class Both:
             self.assertEqual(variables.get("NCCL_PROTO"), value, (site, policy))
             self.assertNotIn("CUDAPOLICY_MODE", variables)
 
+    def test_values_of_variables_arrive_as_they_stand(self):
+        values = {"A_QUOTES": "say \"hi\" 'x' \\x", "A_SIGNS": "* $HOME `id` 100% %41 a=b=c", "A_WORD": "häß",
+                  "A_BLANKS": "a  b", "A_EMPTY": "", "A_SPACE": "  around  "}
+        lines = "".join(f'{name} = "{value}"\n' if '"' not in value else f"{name} = {value}\n"
+                        for name, value in values.items())
+        policy = self.write("odd.ini", HEAD + "[env]\n" + lines)
+        variables = self.variables(env={"SLURM_CUDA_POLICY": policy})
+        self.assertEqual({name: variables.get(name) for name in values}, values)
+
     def test_a_policy_that_does_not_fit_the_sites_sets_no_variable(self):
         rest = "[partition rest]\nsm_count = rest\n"
         self.write("site.ini", HEAD + "[locked]\n" + rest)
