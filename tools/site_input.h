@@ -23,8 +23,9 @@ struct policy *site_input_combine(struct policy *site, struct policy *job, bool 
 /* The two together, with this machine's file. */
 struct policy *site_input_around(struct policy *job, bool warnings);
 
-/* The same for each of many starts, after a first look that said what is wrong: prints nothing. The
- * job's alone where the site's file is refused. */
+/* Both for later looks, after one that said what is wrong: print nothing. The job's policy alone
+ * where the site's file is refused. */
+struct policy *site_input_load_quietly(void);
 struct policy *site_input_around_quietly(struct policy *job);
 
 /* Checks one site's file: policy_site_load_file, and what can be said of it beyond its text. Where

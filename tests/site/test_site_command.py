@@ -253,9 +253,9 @@ class Run(Command):
 
 
 class Compare(Command):
-    def compare(self, policy, program=(PROGRAM, "launch", "k", "1", "1")):
+    def compare(self, policy, program=(PROGRAM, "launch", "k", "1", "1"), folder="--folder"):
         return self.command("ab", "--library", support.LIBRARY, "--claim", "none", "--blocks", "2",
-                            "--seed", "7", "--folder", self.path("compared"), "none",
+                            "--seed", "7", folder, self.path("compared"), "none",
                             self.policy(policy), "--", *program, env=self.variables())
 
     def test_arms_are_under_the_site_but_for_none(self):
@@ -264,6 +264,19 @@ class Compare(Command):
         remote = ["MEM_SYNC_DOMAIN:1" in line for line in self.launches()]
         self.assertEqual((remote.count(True), remote.count(False)), (3, 9),
                          result.stderr + result.stdout)
+
+    def test_an_experiment_does_not_go_on_under_another_site(self):
+        def says(site):
+            if site is None:
+                os.remove(self.path("site.ini"))
+            else:
+                self.site(LOCKED + rule("site-rule", site))
+            result = self.compare(rule("all", "priority = 0"), folder="--resume")
+            self.assertEqual("another file of the site's" in result.stderr, result.returncode == 125, result)
+            return result.returncode == 125
+        self.site(LOCKED + rule("site-rule", REMOTE))
+        self.compare(rule("all", "priority = 0"))
+        self.assertEqual([says(site) for site in (REMOTE, DEFAULT, None)], [False, True, True])
 
     def test_variables_of_an_arm_are_set_in_the_mode_that_the_site_leaves_it(self):
         script = f'echo "$NCCL_PROTO" >> {self.path("seen")}; exec {PROGRAM} launch k 1 1'
