@@ -91,8 +91,8 @@ static void sum_by_rank(struct rank_counts *counts)
     qsort(counts->items, counts->count, sizeof *counts->items, by_rank_of_count);
     for (size_t i = 0; i < counts->count; i++) {
         if (kept > 0 && counts->items[kept - 1].rank == counts->items[i].rank) {
-            counts->items[kept - 1].launches += counts->items[i].launches;
-            counts->items[kept - 1].applied += counts->items[i].applied;
+            results_add_count(&counts->items[kept - 1].launches, counts->items[i].launches);
+            results_add_count(&counts->items[kept - 1].applied, counts->items[i].applied);
         } else {
             counts->items[kept++] = counts->items[i];
         }

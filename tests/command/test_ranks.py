@@ -82,6 +82,19 @@ class Comparing(Ranks):
         self.assertEqual([(one["name"], one.get("layer"), one["ranks"]) for one in ranks["rules"]],
                          [("k", "site locked", [[1, 1]]), ("k", None, [[0, 3]])])
 
+    def test_counts_that_nobody_can_have_had_end_at_a_limit(self):
+        most = 2 ** 63 - 1
+        streams = {"streams": most, "applied": most, "already_so": most, "kept": most,
+                   "refused": {"graph": most}}
+        def run(i, count):
+            return rank_report(i, rules=[rule("k", count, count, {"graph": count}, streams)],
+                               kernels=[kernel("f", count, ["k"])])
+        summary = self.summary(self.put(*(run(i % 2, most) for i in range(6)), run(2, -5)))
+        self.assertEqual((summary["rules"][0]["launches"], summary["kernels"][0]["launches"]),
+                         (2 ** 53, 2 ** 53))
+        row, = summary["ranks"]["rules"]
+        self.assertEqual((row["least"], row["most"], row["applied"]), (2 ** 53, 2 ** 53, [2 ** 53] * 2))
+
     def test_a_rule_that_matched_on_some_ranks_only_is_told(self):
         def run(i, matched):
             return rank_report(i, rules=[rule("k", *([5, 5] if matched else [0, 0]))])
