@@ -181,7 +181,8 @@ static void print_suggestions(const struct report_diff *diff, FILE *stream)
         if (diff->rules[i].suggestion != NULL) {
             char *name = rule_name(&diff->rules[i]);
 
-            fprintf(stream, "\n# for what is near the kernels that rule %s lost:\n%s", name,
+            fprintf(stream, "\n# for what is near the kernels that rule %s lost%s:\n%s", name,
+                    either(&diff->rules[i])->layer[0] != '\0' ? ", in the site's file" : "",
                     diff->rules[i].suggestion);
             free(name);
         }

@@ -119,6 +119,18 @@ class Rules(Diff):
         self.assertEqual([(one["name"], one.get("layer"), one["change"]) for one in document["rules"]],
                          [("k", "site locked", "stopped")])
 
+    def test_what_to_paste_says_that_it_is_the_sites(self):
+        def run(name):
+            count = 5 if name == "gemm_v2" else 0
+            rules = [{**rule("k", count, count), "layer": "site locked"}]
+            return rules, [kernel(name, 5, ["k"] if count else [])]
+        old, new = run("gemm_v2"), run("gemm_v3")
+        for one in old[1][0]["settings"]:
+            one["rule_layer"] = "site locked"
+        self.assertTrue(self.compare(old, new).endswith(
+            "\n# for what is near the kernels that rule kernel k (site locked) lost, in the site's file:\n"
+            "[kernel k]\nname = gemm_v3\n"))
+
     def test_other_outcomes_and_reasons_are_told(self):
         text = self.compare(([rule("k", 10, 10)], [kernel("f", 10, ["k"])]),
                             ([rule("k", 20, 15, {"graph": 5})], [kernel("f", 20, ["k"])]))
