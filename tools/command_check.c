@@ -193,14 +193,14 @@ static int check_main(const struct command *command, int argc, char **argv)
             return COMMAND_USAGE;
         }
     }
-    if (optind == argc && options.site && own[0][0] != '\0') {
+    if (optind == argc && options.site && !options.print_env && own[0][0] != '\0') {
         return check_files(&options, 1, own);
-    }
-    if (optind == argc) {
-        return command_usage_error(command, "no policy file given");
     }
     if (options.print_env && (options.quiet || options.werror || options.json || options.site)) {
         return command_usage_error(command, "--print-env takes no other option");
+    }
+    if (optind == argc) {
+        return command_usage_error(command, "no policy file given");
     }
     if (options.print_env && argc - optind > 1) {
         return command_usage_error(command, "--print-env takes one policy file");

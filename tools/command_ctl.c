@@ -221,9 +221,10 @@ static void print_rules(const struct control_process *processes, size_t count, b
     table_column(table, "STREAMS", TABLE_RIGHT, false);
     for (size_t i = 0; i < results.rule_count; i++) {
         const struct results_rule *rule = &results.rules[i];
+        char *title = results_rule_title(rule);
 
-        table_cell(table, rule->layer[0] != '\0' ? "%s %s (%s)" : "%s %s", rule->section,
-                   rule->name, rule->layer);
+        table_cell(table, "%s", title);
+        free(title);
         table_count(table, rule->launches.total);
         table_count(table, rule->launch_outcomes.applied);
         table_count(table, rule->streams);

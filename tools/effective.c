@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "effective_variables.h"
 #include "json_output.h"
 #include "memory.h"
 #include "policy/combine.h"
@@ -382,16 +383,20 @@ static void print_text(struct effective *effective)
     table_free(effective->table);
     print_rules(effective->policy, wide);
     print_partitions(effective->policy, wide);
+    effective_variables_print(effective->policy, wide);
 }
 
 static void print_json(struct effective *effective)
 {
+    json_t *object;
+
     effective->values = json_array();
     add_values(effective);
-    json_output_print(json_pack("{s:o, s:o, s:o}", "values", effective->values, "rules",
-                                rules_json(effective->policy), "partitions",
-                                partitions_json(effective->policy)),
-                      stdout);
+    object =
+        json_pack("{s:o, s:o, s:o}", "values", effective->values, "rules",
+                  rules_json(effective->policy), "partitions", partitions_json(effective->policy));
+    effective_variables_json(effective->policy, object);
+    json_output_print(object, stdout);
 }
 
 bool effective_print(const struct effective_options *options)

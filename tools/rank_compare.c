@@ -91,8 +91,8 @@ static void sum_by_rank(struct rank_counts *counts)
     qsort(counts->items, counts->count, sizeof *counts->items, by_rank_of_count);
     for (size_t i = 0; i < counts->count; i++) {
         if (kept > 0 && counts->items[kept - 1].rank == counts->items[i].rank) {
-            counts->items[kept - 1].launches += counts->items[i].launches;
-            counts->items[kept - 1].applied += counts->items[i].applied;
+            results_add_count(&counts->items[kept - 1].launches, counts->items[i].launches);
+            results_add_count(&counts->items[kept - 1].applied, counts->items[i].applied);
         } else {
             counts->items[kept++] = counts->items[i];
         }
@@ -145,8 +145,12 @@ static struct rank_row row_of(const struct rank_counts *counts, int64_t *deviati
 
 static char *name_of(const struct rank_row *row)
 {
-    return row->rule != NULL ? memory_format("rule %s %s", row->rule->section, row->rule->name)
-                             : memory_format("kernel %s", row->kernel->name);
+    char *title = row->rule != NULL ? results_rule_title(row->rule) : NULL;
+    char *name = title != NULL ? memory_format("rule %s", title)
+                               : memory_format("kernel %s", row->kernel->name);
+
+    free(title);
+    return name;
 }
 
 static char *plural_of(const struct rank_set *ranks)

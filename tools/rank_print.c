@@ -61,7 +61,10 @@ static int most_first(const void *one_place, const void *other_place)
 static void add_cells(struct table *table, const struct rank_row *row)
 {
     if (row->rule != NULL) {
-        table_cell(table, "%s %s", row->rule->section, row->rule->name);
+        char *title = results_rule_title(row->rule);
+
+        table_cell(table, "%s", title);
+        free(title);
     } else {
         table_cell(table, "%s", row->kernel->name);
     }
@@ -179,6 +182,9 @@ static json_t *rows_json(const struct rank_comparison *comparison, bool of_rules
                                       (json_int_t)row->applied_most)
                           : json_pack("{s:s, s:s, s:s}", "name", row->kernel->name, "mangled",
                                       row->kernel->mangled, "library", row->kernel->library);
+        if (of_rules && row->rule->layer[0] != '\0') {
+            json_object_set_new(object, "layer", json_string(row->rule->layer));
+        }
         json_object_set_new(object, "ranks", rank_set_json(&row->ranks));
         json_object_set_new(object, "least", json_integer((json_int_t)row->least));
         json_object_set_new(object, "median", json_integer((json_int_t)row->median));

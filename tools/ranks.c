@@ -27,8 +27,9 @@ static void add_count(struct rank_counts *counts, int64_t rank, int64_t launches
 {
     counts->items =
         memory_grow(counts->items, counts->count, &counts->capacity, sizeof *counts->items);
-    counts->items[counts->count++] =
-        (struct rank_count){.rank = rank, .launches = launches, .applied = applied};
+    counts->items[counts->count] = (struct rank_count){.rank = rank};
+    results_add_count(&counts->items[counts->count].launches, launches);
+    results_add_count(&counts->items[counts->count++].applied, applied);
 }
 
 static struct rank_counts *counts_at(struct rank_counts **counts, size_t *count, size_t *capacity,
@@ -48,11 +49,15 @@ static void add_rule(struct ranks *ranks, const struct results *results, const j
     const json_t *streams = json_object_get(rule, "on_streams");
     size_t place = results_find_rule(results, results_text(rule, "section"),
                                      results_text(rule, "name"), results_text(rule, "layer"));
-    int64_t seen = results_number(rule, "launches") + results_number(streams, "streams");
+    int64_t seen = 0, applied = 0;
 
+    results_add_count(&seen, results_number(rule, "launches"));
+    results_add_count(&seen, results_number(streams, "streams"));
+    results_add_count(&applied, results_number(rule, "applied"));
+    results_add_count(&applied, results_number(streams, "applied"));
     if (place != SIZE_MAX && seen > 0) {
         add_count(counts_at(&ranks->rules, &ranks->rule_count, &ranks->rule_capacity, place), rank,
-                  seen, results_number(rule, "applied") + results_number(streams, "applied"));
+                  seen, applied);
     }
 }
 
@@ -102,6 +107,7 @@ static void add_facts(struct ranks *ranks, struct results *results, const json_t
 
     add_fact(ranks, results, "mode", results_text(document, "mode"), rank);
     add_fact_of(ranks, results, facts, "policy", "sha256", rank);
+    add_fact_of(ranks, results, facts, "site", "sha256", rank);
     add_fact_of(ranks, results, facts, "driver", "version", rank);
     for (size_t i = 0; i < sizeof of_device / sizeof of_device[0]; i++) {
         add_fact_of(ranks, results, facts, "gpu0", of_device[i], rank);

@@ -35,6 +35,7 @@ static void note_facts(struct diff_side *side, const json_t *document)
 
     note_fact(side, "mode", results_text(document, "mode"));
     note_fact(side, "policy", results_text(json_object_get(facts, "policy"), "sha256"));
+    note_fact(side, "site", results_text(json_object_get(facts, "site"), "sha256"));
     note_fact(side, "driver", results_text(json_object_get(facts, "driver"), "version"));
     note_fact(side, "gpu", results_text(json_object_get(facts, "gpu0"), "name"));
     json_object_foreach(json_object_get(facts, "libraries"), key, value)

@@ -127,7 +127,7 @@ static const struct results_rule *either(const struct diff_rule *rule)
 
 static char *rule_name(const struct diff_rule *rule)
 {
-    char *text = memory_format("%s %s", either(rule)->section, either(rule)->name);
+    char *text = results_rule_title(either(rule));
     char *name = printable_copy(text);
 
     free(text);
@@ -181,7 +181,8 @@ static void print_suggestions(const struct report_diff *diff, FILE *stream)
         if (diff->rules[i].suggestion != NULL) {
             char *name = rule_name(&diff->rules[i]);
 
-            fprintf(stream, "\n# for what is near the kernels that rule %s lost:\n%s", name,
+            fprintf(stream, "\n# for what is near the kernels that rule %s lost%s:\n%s", name,
+                    either(&diff->rules[i])->layer[0] != '\0' ? ", in the site's file" : "",
                     diff->rules[i].suggestion);
             free(name);
         }
@@ -305,14 +306,17 @@ static json_t *rules_json(const struct report_diff *diff)
         const struct diff_rule *rule = &diff->rules[i];
         json_t *text =
             rule->suggestion != NULL ? json_output_string(rule->suggestion) : json_null();
+        json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "section",
+                                   either(rule)->section, "name", either(rule)->name, "change",
+                                   change_words[rule->change], "old", run_json(rule->old), "new",
+                                   run_json(rule->new), "texts", lines_json(rule), "lost",
+                                   names_json(&rule->lost), "gained", names_json(&rule->gained),
+                                   "missing", names_json(&rule->missing), "suggestion", text);
 
-        json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "section",
-                             either(rule)->section, "name", either(rule)->name, "change",
-                             change_words[rule->change], "old", run_json(rule->old), "new",
-                             run_json(rule->new), "texts", lines_json(rule), "lost",
-                             names_json(&rule->lost), "gained", names_json(&rule->gained),
-                             "missing", names_json(&rule->missing), "suggestion", text));
+        if (either(rule)->layer[0] != '\0') {
+            json_object_set_new(object, "layer", json_string(either(rule)->layer));
+        }
+        json_array_append_new(array, object);
     }
     return array;
 }

@@ -120,13 +120,26 @@ size_t results_find_rule(const struct results *results, const char *section, con
     return find(results, "rule", texts, 3);
 }
 
+char *results_rule_title(const struct results_rule *rule)
+{
+    return rule->layer[0] != '\0'
+               ? memory_format("%s %s (%s)", rule->section, rule->name, rule->layer)
+               : memory_format("%s %s", rule->section, rule->name);
+}
+
+void results_add_count(int64_t *sum, int64_t count)
+{
+    count = count < 0 ? 0 : count > RESULTS_COUNT_LIMIT ? RESULTS_COUNT_LIMIT : count;
+    *sum = *sum > RESULTS_COUNT_LIMIT - count ? RESULTS_COUNT_LIMIT : *sum + count;
+}
+
 static void add_launches(struct results_launches *sum, const json_t *object)
 {
     const json_t *kinds = json_object_get(object, "launches_by_kind");
 
-    sum->total += results_number(object, "launches");
+    results_add_count(&sum->total, results_number(object, "launches"));
     for (int kind = 0; kind < RESULTS_KIND_COUNT; kind++) {
-        sum->kinds[kind] += results_number(kinds, kind_keys[kind]);
+        results_add_count(&sum->kinds[kind], results_number(kinds, kind_keys[kind]));
     }
 }
 
@@ -144,7 +157,7 @@ static void add_refusal(struct results *results, struct results_refusals *refuse
         refused->items[refused->count].reason = results_keep(results, reason);
         refused->items[refused->count++].times = 0;
     }
-    refused->items[i].times += times;
+    results_add_count(&refused->items[i].times, times);
 }
 
 /* ---- Kernels ------------------------------------------------------------------------------------
@@ -233,9 +246,9 @@ static void add_outcomes(struct results *results, struct results_outcomes *outco
     const char *reason;
     json_t *times;
 
-    outcomes->applied += results_number(object, "applied");
-    outcomes->already_so += results_number(object, "already_so");
-    outcomes->kept += results_number(object, "kept");
+    results_add_count(&outcomes->applied, results_number(object, "applied"));
+    results_add_count(&outcomes->already_so, results_number(object, "already_so"));
+    results_add_count(&outcomes->kept, results_number(object, "kept"));
     json_object_foreach(json_object_get(object, "refused"), reason, times)
     {
         add_refusal(results, &outcomes->refused, reason, json_integer_value(times));
@@ -252,7 +265,7 @@ static void add_rule(struct results *results, const json_t *object)
     rule->line = results_number(object, "line");
     add_launches(&rule->launches, object);
     add_outcomes(results, &rule->launch_outcomes, object);
-    rule->streams += results_number(streams, "streams");
+    results_add_count(&rule->streams, results_number(streams, "streams"));
     add_outcomes(results, &rule->stream_outcomes, streams);
 }
 
@@ -304,7 +317,7 @@ static void add_unmatched(struct results *results, const json_t *object)
         results->unmatched[results->unmatched_count++] = (struct results_unmatched){
             .name = results_keep(results, texts[0]), .library = results_keep(results, texts[1])};
     }
-    results->unmatched[place].launches += results_number(object, "launches");
+    results_add_count(&results->unmatched[place].launches, results_number(object, "launches"));
 }
 
 /* ---- Streams and notes --------------------------------------------------------------------------
@@ -331,7 +344,7 @@ static void add_stream(struct results *results, const json_t *object)
             .priority = results_number(object, "priority"),
         };
     }
-    results->streams[place].count += results_number(object, "count");
+    results_add_count(&results->streams[place].count, results_number(object, "count"));
     free(numbers);
 }
 
@@ -346,7 +359,7 @@ static void add_note(struct results *results, const json_t *object)
         results->notes[results->note_count++] = (struct results_note){
             .severity = results_keep(results, texts[0]), .text = results_keep(results, texts[1])};
     }
-    results->notes[place].count += results_number(object, "count");
+    results_add_count(&results->notes[place].count, results_number(object, "count"));
 }
 
 /* ---- Processes ----------------------------------------------------------------------------------
@@ -464,9 +477,9 @@ bool results_add(struct results *results, json_t *document, const char **error)
     for (size_t i = 0; i < results->kernel_count; i++) {
         const struct results_launches *launches = &results->kernels[i].launches;
 
-        results->launches.total += launches->total;
+        results_add_count(&results->launches.total, launches->total);
         for (int kind = 0; kind < RESULTS_KIND_COUNT; kind++) {
-            results->launches.kinds[kind] += launches->kinds[kind];
+            results_add_count(&results->launches.kinds[kind], launches->kinds[kind]);
         }
     }
     return true;

@@ -22,6 +22,9 @@ enum results_kind {
     RESULTS_KIND_COUNT
 };
 
+/* No count or sum of counts is more: what no program reaches, and a few of them can be added. */
+#define RESULTS_COUNT_LIMIT (INT64_C(1) << 53)
+
 struct results_launches {
     int64_t total;
     int64_t kinds[RESULTS_KIND_COUNT];
@@ -159,6 +162,14 @@ bool results_load_into(const struct results_sink *sink, const char *path);
 size_t results_find_kernel(const struct results *results, const char *mangled, const char *library);
 size_t results_find_rule(const struct results *results, const char *section, const char *name,
                          const char *layer);
+
+/* "SECTION NAME", and the layer where the rule is not of the job's own policy, which may have one
+ * of the same name. To be freed. */
+char *results_rule_title(const struct results_rule *rule);
+
+/* Adds a count out of a report, however damaged: the sum ends at the limit, and nothing negative is
+ * added. */
+void results_add_count(int64_t *sum, int64_t count);
 
 /* The text, as a string that lasts as long as the results do: the same one for the same text. */
 const char *results_keep(struct results *results, const char *text);

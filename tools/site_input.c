@@ -72,6 +72,39 @@ struct policy *site_input_around(struct policy *job, bool warnings)
     return site_input_combine(site, job, warnings);
 }
 
+struct policy *site_input_load_quietly(void)
+{
+    const struct policy_site_place place = policy_site_place();
+    struct policy_diagnostics diagnostics;
+    struct policy *site;
+    bool absent;
+
+    policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = true;
+    site = policy_site_load(&place, getenv("CUDAPOLICY_SITE"), &absent, &diagnostics);
+    policy_diagnostics_release(&diagnostics);
+    return site;
+}
+
+struct policy *site_input_around_quietly(struct policy *job)
+{
+    struct policy *site = job != NULL ? site_input_load_quietly() : NULL, *combined;
+    struct policy_diagnostics diagnostics;
+
+    if (site == NULL) {
+        return job;
+    }
+    policy_diagnostics_init(&diagnostics);
+    diagnostics.errors_only = true;
+    combined = policy_combine(site, job, &diagnostics);
+    policy_diagnostics_release(&diagnostics);
+    if (combined == NULL) {
+        policy_free(site);
+        policy_free(job);
+    }
+    return combined;
+}
+
 /* ---- Checking ----------------------------------------------------------------------------------
  */
 

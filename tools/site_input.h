@@ -23,6 +23,11 @@ struct policy *site_input_combine(struct policy *site, struct policy *job, bool 
 /* The two together, with this machine's file. */
 struct policy *site_input_around(struct policy *job, bool warnings);
 
+/* Both for later looks, after one that said what is wrong: print nothing. The job's policy alone
+ * where the site's file is refused. */
+struct policy *site_input_load_quietly(void);
+struct policy *site_input_around_quietly(struct policy *job);
+
 /* Checks one site's file: policy_site_load_file, and what can be said of it beyond its text. Where
  * it is the one that programs on this machine read, it is looked at as they do. */
 struct policy *site_input_check(const char *file, struct policy_diagnostics *diagnostics);

@@ -105,10 +105,10 @@ static char *refused_text(const struct results_refusals *refused)
 static void add_row(struct table *table, const struct results_rule *rule, const char *kernels,
                     const char *seen, const struct results_outcomes *outcomes)
 {
-    char *refused = refused_text(&outcomes->refused);
+    char *refused = refused_text(&outcomes->refused), *title = results_rule_title(rule);
 
-    table_cell(table, rule->layer[0] != '\0' ? "%s %s (%s)" : "%s %s", rule->section, rule->name,
-               rule->layer);
+    table_cell(table, "%s", title);
+    free(title);
     table_cell(table, "%s", kernels);
     table_cell(table, "%s", seen);
     table_count(table, outcomes->applied);

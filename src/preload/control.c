@@ -149,7 +149,6 @@ static void note_mode(uint8_t now)
                     : "");
 }
 
-/* While the mode is enforce, launches may take their short ways again. */
 /* No mode is above the site's ceiling, whoever set it. */
 static union report_control lower_mode(union report_control word)
 {
@@ -165,6 +164,7 @@ static union report_control lower_mode(union report_control word)
     return report_control_lower_mode((uint8_t)lower);
 }
 
+/* While the mode is enforce, launches may take their short ways again. */
 static void settle_word(union report_control word)
 {
     note_mode(word.part.mode);

@@ -21,12 +21,10 @@ class SiteCase(Case):
         os.chmod(self.folder, 0o755)  # one that everybody may write to is no place for the file
         self.plugins(plugin=False, prolog=False)
 
-    def plugins(self, plugin, prolog, library=None):
-        library = library or self.library
-        slurm_case.slurm.plugstack(f"required {FILES['plugin']} library={library}\n"
-                                   if plugin else "# none\n")
-        text = f"#!/bin/sh\nexec {FILES['task-prolog']} library={library}\n" if prolog else \
-            "#!/bin/sh\n"
+    def plugins(self, plugin, prolog, library=None, settings=""):
+        settings = f"library={library or self.library} {settings}"
+        slurm_case.slurm.plugstack(f"required {FILES['plugin']} {settings}\n" if plugin else "# none\n")
+        text = f"#!/bin/sh\nexec {FILES['task-prolog']} {settings}\n" if prolog else "#!/bin/sh\n"
         temporary = slurm_case.slurm.write("site-prolog.new", text, 0o755)
         os.rename(temporary, slurm_case.slurm.path("site-prolog"))
 
@@ -59,6 +57,43 @@ class Both:
         self.write("site.ini", HEAD + "[site]\nmode = observe\n")
         self.assert_untouched(self.variables())
 
+    def test_variables_of_a_policy_are_set_in_the_mode_that_the_site_leaves_it(self):
+        silent = self.write("silent.ini", HEAD + "[env]\nNCCL_PROTO = LL\n")
+        saying = self.write("saying.ini", HEAD + "mode = enforce\n[env]\nNCCL_PROTO = LL\n")
+        for site, policy, value in (("mode_ceiling = observe", saying, None), ("mode = observe", silent, None),
+                                    ("mode = off", silent, None), ("mode = observe", saying, "LL"),
+                                    ("mode = enforce", silent, "LL")):
+            self.write("site.ini", HEAD + f"[site]\n{site}\n")
+            variables = self.variables(env={"SLURM_CUDA_POLICY": policy})
+            self.assertEqual(variables.get("NCCL_PROTO"), value, (site, policy))
+            self.assertNotIn("CUDAPOLICY_MODE", variables)
+
+    def test_values_of_variables_arrive_as_they_stand(self):
+        values = {"A_QUOTES": "say \"hi\" 'x' \\x", "A_SIGNS": "* $HOME `id` 100% %41 a=b=c", "A_WORD": "häß",
+                  "A_BLANKS": "a  b", "A_EMPTY": "", "A_SPACE": "  around  "}
+        lines = "".join(f'{name} = "{value}"\n' if '"' not in value else f"{name} = {value}\n"
+                        for name, value in values.items())
+        policy = self.write("odd.ini", HEAD + "[env]\n" + lines)
+        variables = self.variables(env={"SLURM_CUDA_POLICY": policy})
+        self.assertEqual({name: variables.get(name) for name in values}, values)
+
+    def test_a_policy_that_does_not_fit_the_sites_sets_no_variable(self):
+        rest = "[partition rest]\nsm_count = rest\n"
+        self.write("site.ini", HEAD + "[locked]\n" + rest)
+        policy = self.write("rest.ini", HEAD + rest + "[env]\nNCCL_PROTO = LL\n")
+        variables = self.variables(env={"SLURM_CUDA_POLICY": policy})
+        self.assertEqual((variables["CUDAPOLICY_FILE"], variables.get("NCCL_PROTO")), (policy, None))
+
+    def test_the_ceiling_of_the_settings_raises_no_mode_that_the_site_or_the_policy_has(self):
+        self.install(settings="mode_ceiling=observe")
+        enforced = self.write("enforced.ini", HEAD + "mode = enforce\n")
+        for site, policy, mode in (("mode = off", self.policy, "off"), ("mode = off", enforced, "observe"),
+                                   ("mode_ceiling = off", enforced, "off"),
+                                   ("mode = enforce", self.policy, "observe")):
+            self.write("site.ini", HEAD + f"[site]\n{site}\n")
+            variables = self.variables(env={"SLURM_CUDA_POLICY": policy})
+            self.assertEqual(variables["CUDAPOLICY_MODE"], mode, (site, policy))
+
     def test_a_large_file_is_not_taken_along(self):
         self.write("site.ini", RULES + "; comment\n" * 7000)
         variables = self.variables(env=self.asked())
@@ -86,8 +121,8 @@ class ThePlugin(Both, SiteCase):
         super().setUp()
         self.install()
 
-    def install(self, library=None):
-        self.plugins(plugin=True, prolog=False, library=library)
+    def install(self, library=None, settings=""):
+        self.plugins(plugin=True, prolog=False, library=library, settings=settings)
 
     def test_a_file_that_is_refused_is_complained_of_and_stops_nobody(self):
         os.chmod(self.write("site.ini", RULES), 0o666)
@@ -113,8 +148,8 @@ class TheTaskProlog(Both, SiteCase):
         super().setUp()
         self.install()
 
-    def install(self, library=None):
-        self.plugins(plugin=False, prolog=True, library=library)
+    def install(self, library=None, settings=""):
+        self.plugins(plugin=False, prolog=True, library=library, settings=settings)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,29 @@ class Rules(Diff):
         self.assertEqual([(r["name"], r["change"]) for r in document["rules"]],
                          [("a", "removed"), ("b", "added")])
 
+    def test_rules_of_one_name_in_two_layers_are_told_apart(self):
+        def run(launches):
+            return ([{**rule("k", launches, launches), "layer": "site locked"}, rule("k", 5, 5)],
+                    [kernel("f", 5, ["k"])])
+        text = self.compare(run(5), run(0))
+        self.assertIn("- rule kernel k (site locked) matched before, and nothing now\n", text)
+        self.assertNotIn("rule kernel k matched", text)
+        document = self.differences(run(5), run(0))
+        self.assertEqual([(one["name"], one.get("layer"), one["change"]) for one in document["rules"]],
+                         [("k", "site locked", "stopped")])
+
+    def test_what_to_paste_says_that_it_is_the_sites(self):
+        def run(name):
+            count = 5 if name == "gemm_v2" else 0
+            rules = [{**rule("k", count, count), "layer": "site locked"}]
+            return rules, [kernel(name, 5, ["k"] if count else [])]
+        old, new = run("gemm_v2"), run("gemm_v3")
+        for one in old[1][0]["settings"]:
+            one["rule_layer"] = "site locked"
+        self.assertTrue(self.compare(old, new).endswith(
+            "\n# for what is near the kernels that rule kernel k (site locked) lost, in the site's file:\n"
+            "[kernel k]\nname = gemm_v3\n"))
+
     def test_other_outcomes_and_reasons_are_told(self):
         text = self.compare(([rule("k", 10, 10)], [kernel("f", 10, ["k"])]),
                             ([rule("k", 20, 15, {"graph": 5})], [kernel("f", 20, ["k"])]))

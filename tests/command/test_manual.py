@@ -93,6 +93,9 @@ class Command(support.Case):
             for option in re.findall(r"--[a-z][a-z-]+", options):
                 self.assertTrue(option in self.plain, f"{name} {option}")
 
+    def test_no_option_runs_on_in_the_paragraph_of_another(self):
+        self.assertNotRegex(self.plain, r"(?m)^[^.'].*\.\n\.B[IR]? .*--[a-z-]+.*\n[A-Z]")
+
     def test_every_option_of_the_page_exists(self):
         helps = "".join(self.command(name, "--help").stdout for name in self.names())
         for option in set(re.findall(r"--[a-z][a-z-]+", self.plain)):

@@ -69,6 +69,32 @@ class Comparing(Ranks):
         self.assertIn("did not end in good order: rank 1\n", self.command("report", folder).stdout)
         self.assertEqual(self.summary(folder)["ranks"]["incomplete"], [[1, 1]])
 
+    def test_rules_of_one_name_in_two_layers_are_told_apart(self):
+        def run(i):
+            site = {**rule("k", *([5, 5] if i == 1 else [0, 0])), "layer": "site locked"}
+            return rank_report(i, rules=[site, rule("k", 7, 7)])
+        folder = self.put(*(run(i) for i in range(4)))
+        text = self.command("report", folder).stdout
+        self.assertRegex(text, r"(?m)^kernel k \(site locked\) +1 +5 +5 +5 +5$")
+        self.assertRegex(text, r"(?m)^kernel k +4 +7 +7 +7 +7$")
+        self.assertIn("\nrule kernel k (site locked) matched on rank 1 only\n", text)
+        ranks = self.summary(folder)["ranks"]
+        self.assertEqual([(one["name"], one.get("layer"), one["ranks"]) for one in ranks["rules"]],
+                         [("k", "site locked", [[1, 1]]), ("k", None, [[0, 3]])])
+
+    def test_counts_that_nobody_can_have_had_end_at_a_limit(self):
+        most = 2 ** 63 - 1
+        streams = {"streams": most, "applied": most, "already_so": most, "kept": most,
+                   "refused": {"graph": most}}
+        def run(i, count):
+            return rank_report(i, rules=[rule("k", count, count, {"graph": count}, streams)],
+                               kernels=[kernel("f", count, ["k"])])
+        summary = self.summary(self.put(*(run(i % 2, most) for i in range(6)), run(2, -5)))
+        self.assertEqual((summary["rules"][0]["launches"], summary["kernels"][0]["launches"]),
+                         (2 ** 53, 2 ** 53))
+        row, = summary["ranks"]["rules"]
+        self.assertEqual((row["least"], row["most"], row["applied"]), (2 ** 53, 2 ** 53, [2 ** 53] * 2))
+
     def test_a_rule_that_matched_on_some_ranks_only_is_told(self):
         def run(i, matched):
             return rank_report(i, rules=[rule("k", *([5, 5] if matched else [0, 0]))])

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import support
@@ -171,6 +172,33 @@ class Moved(support.Case):
         prolog = os.path.join(self.moved, option("libexecdir"), "cudapolicy", "task-prolog")
         said = succeeds(prolog, SLURM_CUDA_POLICY=policy, LD_PRELOAD=None).stdout
         self.assertIn(f"export LD_PRELOAD={self.library}\n", said)
+
+    def test_the_task_prolog_asks_the_command_of_its_own_tree_for_variables(self):
+        policy = self.write("p.ini", POLICY + "[env]\nNCCL_PROTO = LL\n")
+        prolog = os.path.join(self.moved, option("libexecdir"), "cudapolicy", "task-prolog")
+        said = succeeds(prolog, SLURM_CUDA_POLICY=policy, LD_PRELOAD=None, NCCL_PROTO=None).stdout
+        self.assertIn("export NCCL_PROTO=LL\n", said)
+
+    def test_the_plugin_finds_library_and_command_of_its_own_tree_by_way_of_a_link_too(self):
+        # The plugin itself needs Slurm to be loaded; this is the part of it that looks.
+        folder = os.path.join(self.moved, option("libdir"), "slurm")
+        os.makedirs(folder, exist_ok=True)
+        part = os.path.join(folder, "beside.so")
+        shutil.copy(os.environ["CUDAPOLICY_TEST_BESIDE"], part)
+        os.symlink(part, self.path("linked.so"))
+        script = ("import ctypes, sys; part = ctypes.CDLL(sys.argv[1])\n"
+                  "for look in (part.slurm_own_library, part.slurm_own_command):\n"
+                  "    look.restype = ctypes.c_char_p; print(look().decode())\n")
+        for path in (part, self.path("linked.so")):
+            self.assertEqual(succeeds(sys.executable, "-c", script, path).stdout.splitlines(),
+                             [self.library, self.cudapolicy])
+        # Where nothing lies beside it, the places of the build are taken.
+        os.makedirs(self.path("a/b"))
+        alone = shutil.copy(part, self.path("a/b/alone.so"))
+        self.assertEqual(succeeds(sys.executable, "-c", script, alone).stdout.splitlines(),
+                         [os.path.join(PREFIX, option("libdir"), "libcudapolicy.so"),
+                          os.path.join(PREFIX, option("bindir"), "cudapolicy")])
+        os.unlink(part)
 
     def test_the_completion_does_not_depend_on_the_place(self):
         path = os.path.join(self.moved, "share", "bash-completion", "completions", "cudapolicy")

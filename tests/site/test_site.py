@@ -334,6 +334,18 @@ class Reloads(site_support.Case):
                               policy=rule("other", DEFAULT, "other"))
         self.assertEqual(self.domains(), [False, True], said)
 
+    def test_conditions_stay_with_the_jobs_rules_when_the_site_has_more_of_them(self):
+        self.site(LOCKED + rule("all", DEFAULT))
+        more = LOCKED + rule("first", "priority = 0") + rule("other", "priority = 0") + rule("all", REMOTE)
+        _, said = self.reload(lambda: self.site(more), policy=rule("other", DEFAULT, "other")
+                              + rule("all", "priority = 0") + "\n[expect]\nrule all: launches >= 3\n"
+                              "rule other: launches = 0\n")
+        self.assertEqual(self.domains(), [False, True], said)
+        self.assertEqual(said.count("expectation broken: kernel all: launches >= 3, and it was "), 1, said)
+        self.assertNotIn("kernel other", said)
+        self.assertEqual([(one["rule"], one["held"]) for one in self.report()["expectations"]],
+                         [("all", False), ("other", True)])
+
     def test_a_site_file_that_has_become_wrong_is_refused(self):
         self.site(LOCKED + rule("all", REMOTE))
         _, said = self.reload(lambda: self.site("[locked]\nx = 1\n"),

@@ -26,6 +26,17 @@ class Command(site_support.Case):
 
 
 class Check(Command):
+    def test_variables_are_printed_as_the_sites_mode_has_it(self):
+        path = self.policy("[env]\nNCCL_PROTO = LL\n")
+        for site, printed in (("mode = enforce", "NCCL_PROTO=LL\n"), ("mode = observe", ""),
+                              ("mode_ceiling = observe", "")):
+            self.site(f"[site]\n{site}\n")
+            result = self.command("check", "--print-env", path)
+            self.assertEqual((result.returncode, result.stdout), (0, printed))
+        for arguments in ((), (path,)):
+            self.assert_usage_error(self.command("check", "--site", "--print-env", *arguments),
+                                    "--print-env takes no other option")
+
     def test_a_sites_file_is_checked(self):
         path = self.write("draft.ini", HEAD + DEFAULTS + rule("a", "priority = 0"))
         result = self.command("check", "--site", path)
@@ -119,6 +130,25 @@ class Explain(Command):
         self.assertEqual(document["rules"][1]["settings"],
                          [{"setting": "mem_sync_domain", "value": "remote", "line": 7}])
         self.assertEqual(document["partitions"][0]["asks_for"], "sm_count = 8")
+
+    def test_variables_and_conditions_of_the_policy_are_shown_as_they_will_be(self):
+        path = self.policy(rule("k", REMOTE) + "\n[env]\nNCCL_PROTO = LL\nNCCL_ALGO = Ring\n"
+                           "[env replace]\nNCCL_MAX_CTAS = 4\n[expect]\nrule k: launches >= 1\n")
+        for site, expected in (
+                ("enforce", [("NCCL_PROTO", "LL", f"{path}:9"),
+                             ("NCCL_ALGO", "Tree", f"the environment, before {path}:10"),
+                             ("NCCL_MAX_CTAS", "4", f"{path}:12, before the environment")]),
+                ("observe", [("NCCL_PROTO", None, f"{path}:9 is not set, since the mode is observe"),
+                             ("NCCL_ALGO", "Tree", f"the environment, before {path}:10"),
+                             ("NCCL_MAX_CTAS", "9", f"the environment; {path}:12 is not set, since the "
+                                                    "mode is observe")])):
+            self.site(f"[site]\nmode = {site}\n" + LOCKED + rule("k", "priority = 0"))
+            document = self.effective("-p", path, NCCL_ALGO="Tree", NCCL_MAX_CTAS="9")[0]
+            self.assertEqual([tuple(one.values()) for one in document["variables"]], expected)
+            self.assertEqual([(one["rule"], one["line"]) for one in document["expectations"]], [("k", 14)])
+        text = self.command("explain", "--effective", "-p", path).stdout
+        self.assertRegex(text, r"\n  NCCL_PROTO +- +\S+:9 is not set, since the mode is observe\n")
+        self.assertRegex(text, r"\n  kernel k: launches >= 1 +\S+:14\n")
 
     def test_the_mode_is_found_as_programs_find_it(self):
         self.site("[site]\nmode = observe\n")
@@ -223,11 +253,10 @@ class Run(Command):
 
 
 class Compare(Command):
-    def compare(self, policy):
+    def compare(self, policy, program=(PROGRAM, "launch", "k", "1", "1"), folder="--folder"):
         return self.command("ab", "--library", support.LIBRARY, "--claim", "none", "--blocks", "2",
-                            "--seed", "7", "--folder", self.path("compared"), "none",
-                            self.policy(policy), "--", PROGRAM, "launch", "k", "1", "1",
-                            env=self.variables())
+                            "--seed", "7", folder, self.path("compared"), "none",
+                            self.policy(policy), "--", *program, env=self.variables())
 
     def test_arms_are_under_the_site_but_for_none(self):
         self.site(LOCKED + rule("site-rule", REMOTE))
@@ -235,6 +264,31 @@ class Compare(Command):
         remote = ["MEM_SYNC_DOMAIN:1" in line for line in self.launches()]
         self.assertEqual((remote.count(True), remote.count(False)), (3, 9),
                          result.stderr + result.stdout)
+
+    def test_an_experiment_does_not_go_on_under_another_site(self):
+        def says(site):
+            if site is None:
+                os.remove(self.path("site.ini"))
+            else:
+                self.site(LOCKED + rule("site-rule", site))
+            result = self.compare(rule("all", "priority = 0"), folder="--resume")
+            self.assertEqual("another file of the site's" in result.stderr, result.returncode == 125, result)
+            return result.returncode == 125
+        self.site(LOCKED + rule("site-rule", REMOTE))
+        self.compare(rule("all", "priority = 0"))
+        self.assertEqual([says(site) for site in (REMOTE, DEFAULT, None)], [False, True, True])
+
+    def test_variables_of_an_arm_are_set_in_the_mode_that_the_site_leaves_it(self):
+        script = f'echo "$NCCL_PROTO" >> {self.path("seen")}; exec {PROGRAM} launch k 1 1'
+        for site, values in (("mode_ceiling = observe", {""}), ("mode = observe", {""}),
+                             ("mode = enforce", {"", "LL"})):
+            self.site(f"[site]\n{site}\n")
+            result = self.compare("[env]\nNCCL_PROTO = LL\n" + rule("all", REMOTE),
+                                  ("sh", "-c", script))
+            with open(self.path("seen"), encoding="utf-8") as file:
+                self.assertEqual(set(file.read().splitlines()), values, result)
+            os.remove(self.path("seen"))
+            shutil.rmtree(self.path("compared"))
 
     def test_a_policy_that_does_not_fit_is_no_arm(self):
         rest = "\n[partition rest]\nsm_count = rest\n"

@@ -3,6 +3,7 @@
 #include "test_policy_support.h"
 
 #include "policy/combine.h"
+#include "policy/expect.h"
 #include "policy/site.h"
 
 static struct policy *site_of(const char *body)
@@ -102,6 +103,51 @@ static void rules_of_one_name_in_both_files_are_no_mistake(void **state)
 
     (void)state;
     assert_int_equal(policy->rule_count, 2);
+    policy_free(policy);
+}
+
+static const struct policy_rule *expected_rule(const struct policy *policy, size_t condition)
+{
+    return &policy->rules[policy->expectations[condition].rule];
+}
+
+static void expectations_stay_with_the_rules_of_the_job(void **state)
+{
+    static const char job[] = RULE("a") "[stream a]\npriority = 0\n" RULE(
+        "b") "[expect]\nkernel a: launches >= 1\nstream a: streams >= 1\n"
+             "rule b: refused = 0\n";
+    static const char *const sites[] = {
+        "[locked]\n",
+        "[locked]\n" RULE("a"),
+        "[locked]\n" RULE("b") "[stream a]\npriority = 0\n" RULE("a") "[defaults]\n" RULE("c"),
+        "[defaults]\n" RULE("a") RULE("b"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sites / sizeof sites[0]; i++) {
+        struct policy *policy = combined(sites[i], job);
+
+        assert_int_equal(policy->expectation_count, 3);
+        for (size_t condition = 0; condition < 3; condition++) {
+            const struct policy_rule *rule = expected_rule(policy, condition);
+
+            assert_int_equal(rule->layer, POLICY_LAYER_JOB);
+            assert_string_equal(rule->name, condition == 2 ? "b" : "a");
+            assert_int_equal(rule->section,
+                             condition == 1 ? POLICY_SECTION_STREAM : POLICY_SECTION_KERNEL);
+        }
+        policy_free(policy);
+    }
+}
+
+static void variables_are_the_jobs(void **state)
+{
+    struct policy *policy = combined("[locked]\n" RULE("l"), "[env]\nA_B = 1\n" RULE("j"));
+
+    (void)state;
+    assert_int_equal(policy->variable_count, 1);
+    assert_string_equal(policy->variables[0].name, "A_B");
+    assert_string_equal(policy->variables[0].value, "1");
     policy_free(policy);
 }
 
@@ -283,6 +329,8 @@ int main(void)
         cmocka_unit_test(locked_rules_come_first_and_defaults_last),
         cmocka_unit_test(path_digest_and_variations_are_the_jobs),
         cmocka_unit_test(rules_of_one_name_in_both_files_are_no_mistake),
+        cmocka_unit_test(expectations_stay_with_the_rules_of_the_job),
+        cmocka_unit_test(variables_are_the_jobs),
         cmocka_unit_test(rule_keeps_the_partition_of_its_own_file),
         cmocka_unit_test(locality_domain_is_one_partition_for_both),
         cmocka_unit_test(unnamed_domain_is_the_other_files_named_one),

@@ -10,9 +10,12 @@
 
 #include "json_output.h"
 #include "memory.h"
+#include "policy/policy.h"
+#include "policy/site.h"
 #include "printable.h"
+#include "site_input.h"
 
-static const char digest_key[] = "library_sha256";
+static const char digest_key[] = "library_sha256", site_key[] = "site_sha256";
 
 enum {
     VALUE_WIDTH = 120,
@@ -54,6 +57,23 @@ static json_t *digest_of(const char *path)
     return json_string(text);
 }
 
+/* All arms but none are under the site's rules. What is wrong with its file was said with the arms.
+ */
+static void set_site(json_t *object)
+{
+    struct policy *site = site_input_load_quietly();
+    char text[2 * sizeof site->site->sha256 + 1];
+
+    if (site == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof site->site->sha256; i++) {
+        snprintf(text + 2 * i, 3, "%02x", site->site->sha256[i]);
+    }
+    set_text(object, site_key, text);
+    policy_free(site);
+}
+
 json_t *run_options_json(const struct ab_options *options, const char *library)
 {
     json_t *object = json_object(), *variables = json_array();
@@ -81,6 +101,7 @@ json_t *run_options_json(const struct ab_options *options, const char *library)
     json_decref(variables);
     set_text(object, "--library", library);
     json_object_set_new(object, digest_key, digest_of(library));
+    set_site(object);
     return object;
 }
 
@@ -186,7 +207,8 @@ char *run_options_difference(const json_t *now, const json_t *then)
                    {"--same-output", "--same-output"},
                    {"--tolerance", "--tolerance"},
                    {"--timeout", "--timeout"},
-                   {"--env", "--env"}};
+                   {"--env", "--env"},
+                   {site_key, "another file of the site's"}};
     char *all = NULL;
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {

@@ -12,6 +12,7 @@
 #include "library_path.h"
 #include "memory.h"
 #include "policy_environment.h"
+#include "site_input.h"
 
 static const char *const names_of_arm[] = {"CUDAPOLICY_FILE", "CUDAPOLICY_LIVE", "CUDAPOLICY_MODE",
                                            "CUDAPOLICY_REPORT"};
@@ -103,6 +104,7 @@ static void add_policy_variables(const struct trial *trial, struct environment *
     diagnostics.errors_only = true;
     policy = policy_load(policy_of(trial->arm), &diagnostics);
     policy_diagnostics_release(&diagnostics);
+    policy = site_input_around_quietly(policy);
     if (policy != NULL) {
         policy_environment_apply(policy, environment);
     }

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Into found, of PATH_MAX bytes: what lies there seen from the plugin's folder, else the other. */
+/* Into found, of PATH_MAX bytes: what lies there seen from the plugin's folder, else the other.
+ * Slurm's folder of plugins may have a link to the plugin only. */
 static const char *beside(char *found, const char *from_plugin, const char *otherwise)
 {
-    char path[2 * PATH_MAX];
+    char file[PATH_MAX], path[2 * PATH_MAX];
     const char *slash;
     Dl_info plugin;
 
@@ -18,9 +19,8 @@ static const char *beside(char *found, const char *from_plugin, const char *othe
         return found;
     }
     if (dladdr(found, &plugin) != 0 && plugin.dli_fname != NULL &&
-        (slash = strrchr(plugin.dli_fname, '/')) != NULL) {
-        snprintf(path, sizeof path, "%.*s/%s", (int)(slash - plugin.dli_fname), plugin.dli_fname,
-                 from_plugin);
+        realpath(plugin.dli_fname, file) != NULL && (slash = strrchr(file, '/')) != NULL) {
+        snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file), file, from_plugin);
         if (realpath(path, found) != NULL) {
             return found;
         }

@@ -22,7 +22,8 @@ static void encode(struct slurm_site *site, const char *text, size_t length,
                  "without it",
                  strlen(site->variable), (int)POLICY_SITE_VARIABLE_LIMIT);
         complain(line);
-        slurm_site_release(site);
+        free(site->variable);
+        site->variable = NULL;
     }
 }
 
@@ -30,7 +31,6 @@ void slurm_site_read(struct slurm_site *site, slurm_complain *complain)
 {
     const struct policy_site_place place = policy_site_place();
     struct policy_diagnostics diagnostics;
-    struct policy *policy = NULL;
     size_t length = 0;
     bool absent = true;
     char *text;
@@ -45,22 +45,22 @@ void slurm_site_read(struct slurm_site *site, slurm_complain *complain)
     }
     text = policy_site_read(&place, &length, &absent, &diagnostics);
     if (text != NULL) {
-        policy = policy_site_parse(text, length, place.path, &diagnostics);
+        site->policy = policy_site_parse(text, length, place.path, &diagnostics);
     }
-    if (policy != NULL) {
-        site->asks = policy_site_asks(policy);
+    if (site->policy != NULL) {
+        site->asks = policy_site_asks(site->policy);
         encode(site, text, length, complain);
     } else if (!absent) {
         slurm_complain_of(&diagnostics, complain);
         complain("the site's file is not applied");
     }
     free(text);
-    policy_free(policy);
     policy_diagnostics_release(&diagnostics);
 }
 
 void slurm_site_release(struct slurm_site *site)
 {
     free(site->variable);
-    site->variable = NULL;
+    policy_free(site->policy);
+    *site = (struct slurm_site){0};
 }

@@ -9,9 +9,12 @@
 
 #include "check_file.h"
 
+struct policy;
+
 struct slurm_site {
     char *variable; /* for CUDAPOLICY_SITE; NULL: there is no file, or none that can be used */
-    bool asks;      /* tasks have something to do for the site, whether their user asks or not */
+    struct policy *policy; /* NULL as well then */
+    bool asks; /* tasks have something to do for the site, whether their user asks or not */
 };
 
 /* Reads it; lines of complaint where it is there and cannot be used. To be released. */

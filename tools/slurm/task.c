@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/combine.h"
 #include "preload_list.h"
 #include "site.h"
 #include "variables.h"
@@ -53,16 +54,19 @@ static int remove_policy(const struct slurm_task *task)
     return result;
 }
 
-static int set_mode(const struct slurm_task *task, enum policy_mode ceiling, const char *asked)
+/* policy: the task's; NULL: it has none that is known here. */
+static int set_mode(const struct slurm_task *task, enum policy_mode ceiling, const char *asked,
+                    const struct policy *policy)
 {
     const char *name = asked != NULL ? asked : value_of(task, "CUDAPOLICY_MODE");
-    enum policy_mode mode = POLICY_MODE_ENFORCE; /* the most that a policy itself can say */
+    enum policy_mode mode = POLICY_MODE_ENFORCE;
 
     if (asked == NULL && ceiling == POLICY_MODE_ENFORCE) {
         return 0;
     }
-    if (name != NULL) {
-        policy_mode_parse(name, &mode);
+    /* The variable beats what the policy and the site's file say, which may be lower. */
+    if ((name == NULL || !policy_mode_parse(name, &mode)) && policy != NULL) {
+        mode = policy_mode_choose(NULL, policy).mode;
     }
     return set(task, "CUDAPOLICY_MODE", slurm_mode_name(policy_mode_lower(mode, ceiling)));
 }
@@ -103,10 +107,12 @@ static bool takes_site_reports(const struct slurm_task *task, const struct slurm
 }
 
 static int set_variables(const struct slurm_task *task, const struct slurm_settings *settings,
-                         const struct slurm_request *request, const struct slurm_site *site,
+                         const struct slurm_request *request, struct slurm_site *site,
                          const char *policy)
 {
     const char *report = request->report;
+    struct policy *loaded;
+    int result;
 
     if ((policy != NULL && set(task, "CUDAPOLICY_FILE", policy) != 0) ||
         (site->variable != NULL && set(task, "CUDAPOLICY_SITE", site->variable) != 0)) {
@@ -120,10 +126,13 @@ static int set_variables(const struct slurm_task *task, const struct slurm_setti
         set_report(task, settings->reports) != 0) {
         task->unset(task->environment, "CUDAPOLICY_REPORT");
     }
-    if (set_mode(task, settings->mode_ceiling, request->mode) != 0) {
-        return -1;
+    loaded = slurm_task_policy(task, site);
+    result = set_mode(task, settings->mode_ceiling, request->mode, loaded);
+    if (result == 0) {
+        result = slurm_set_variables(task, loaded);
     }
-    return slurm_set_variables(task);
+    policy_free(loaded);
+    return result;
 }
 
 static int preload(const struct slurm_task *task, const char *library)
@@ -137,7 +146,7 @@ static int preload(const struct slurm_task *task, const char *library)
 
 /* The user asked for a policy, for a report, or for both. */
 static int prepare_asked(const struct slurm_task *task, const struct slurm_settings *settings,
-                         const struct slurm_request *request, const struct slurm_site *site)
+                         const struct slurm_request *request, struct slurm_site *site)
 {
     const char *policy = request->policy;
     char *present = slurm_preload_find(value_of(task, "LD_PRELOAD"));
@@ -163,7 +172,7 @@ static int prepare_asked(const struct slurm_task *task, const struct slurm_setti
 
 /* The user did not ask; the site may want something all the same. */
 static int prepare_unasked(const struct slurm_task *task, const struct slurm_settings *settings,
-                           const struct slurm_request *request, const struct slurm_site *site)
+                           const struct slurm_request *request, struct slurm_site *site)
 {
     const char *policy = settings->default_policy;
     const bool preloaded = slurm_preload_has(value_of(task, "LD_PRELOAD"));
