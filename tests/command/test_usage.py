@@ -2,6 +2,7 @@
 """The command line as such: help, version, mistakes."""
 
 import os
+import re
 import unittest
 
 import support
@@ -45,12 +46,10 @@ class Usage(support.Case):
         """A name in the help that the command does not know is a usage error that names it."""
         for name in COMMANDS:
             text = self.command(name, "--help").stdout
-            for line in text.splitlines():
-                words = line.split()
-                option = next((word for word in words[:2] if word.startswith("--")), None)
-                if option is None or not line.startswith("  ") or option == "--help":
-                    continue
-                result = self.command(name, option.split("[")[0])
+            options = re.findall(r"(?m)^ {2,6}(?:-\w, )?(--[a-z-]+)", text)
+            self.assertGreater(len(options), 2, name)
+            for option in set(options) - {"--help"}:
+                result = self.command(name, option)
                 self.assertNotIn("unknown option", result.stderr, f"{name} {option}")
 
     def test_version_is_printed(self):
