@@ -55,11 +55,42 @@ class Pages(unittest.TestCase):
                 seen += 1
         self.assertGreater(seen, 50)
 
+    def test_the_page_about_the_source_names_each_folder_of_it(self):
+        rows = dict(re.findall(r"(?m)^\| `([\w/]+)` \| (.*) \|$", read("docs/contributing.md")))
+        for folder in ("src", "tools", "tests"):
+            for name in sorted(os.listdir(os.path.join(SOURCE, folder))):
+                if os.path.isdir(os.path.join(SOURCE, folder, name)) and name != "__pycache__":
+                    with self.subTest(folder=folder, name=name):
+                        self.assertTrue(f"{folder}/{name}" in rows or f"`{name}`" in rows.get(folder, ""))
+
     def test_the_readme_leads_to_each_page(self):
         linked = links("README.md")
         for page in pages():
             with self.subTest(page=page):
                 self.assertTrue(page == "README.md" or page in linked)
+
+
+class Commands(support.Case):
+    def known(self, name):
+        """The options of a command; ab has those of its other form, too, and tune all of ab's."""
+        helps = [[name, "--help"]] + [["ab", "--help"]] * (name == "tune")
+        helps += [["ab", "--live", "--help"]] * (name in ("ab", "tune"))
+        return set(re.findall(r"--[a-z][a-z-]+", "".join(self.command(*words).stdout for words in helps)))
+
+    def test_each_option_that_a_page_shows_behind_a_command_is_one_of_it(self):
+        names = re.findall(r"(?m)^  ([a-z]+)  ", self.command("--help").stdout.split("\nOptions:")[0])
+        known = {name: self.known(name) for name in names}
+        seen = 0
+        for page in pages():
+            text = read(page).replace("\\\n", " ")
+            for match in re.finditer(rf"(?:cudapolicy |`)({'|'.join(names)}) ([^`\n]*)", text):
+                # Behind the dashes stands another program.
+                own = re.split(r"(?<!\S)--(?!\S)", match[2])[0]
+                for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", own):
+                    with self.subTest(page=page, text=match[0]):
+                        self.assertIn(option, known[match[1]])
+                    seen += 1
+        self.assertGreater(seen, 50)
 
 
 class Scripts(unittest.TestCase):
