@@ -40,7 +40,7 @@ const struct command command_tune = {
         "first a search, which compares all candidates with the baseline in few runs; then the\n"
         "best of them against the baseline in new runs, since the best of many always looks\n"
         "better than it is. Only what the new runs confirm is called a winner.\n\n"
-        "What is tried:\n"
+        "Options: what is tried\n"
         "  -p, --policy FILE     the policy to begin with\n"
         "      --vary NAME.KEY=A,B,...\n"
         "                        values for a key of a rule or a partition, beside those of\n"
