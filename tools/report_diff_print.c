@@ -7,6 +7,7 @@
 #include "json_output.h"
 #include "memory.h"
 #include "printable.h"
+#include "summary.h"
 
 enum {
     DIFF_SCHEMA = 1,
@@ -264,28 +265,15 @@ static json_t *moved_json(const struct report_diff *diff)
     return array;
 }
 
-static json_t *outcomes_json(const struct results_outcomes *outcomes)
-{
-    json_t *refused = json_object();
-
-    for (size_t i = 0; i < outcomes->refused.count; i++) {
-        json_object_set_new(refused, outcomes->refused.items[i].reason,
-                            json_integer((json_int_t)outcomes->refused.items[i].times));
-    }
-    return json_pack("{s:I, s:I, s:I, s:o}", "applied", (json_int_t)outcomes->applied, "already_so",
-                     (json_int_t)outcomes->already_so, "kept", (json_int_t)outcomes->kept,
-                     "refused", refused);
-}
-
 static json_t *run_json(const struct results_rule *rule)
 {
     if (rule == NULL) {
         return json_null();
     }
     return json_pack("{s:I, s:o, s:I, s:o}", "launches", (json_int_t)rule->launches.total,
-                     "launch_outcomes", outcomes_json(&rule->launch_outcomes), "streams",
+                     "launch_outcomes", summary_outcomes_json(&rule->launch_outcomes), "streams",
                      (json_int_t)rule->streams, "stream_outcomes",
-                     outcomes_json(&rule->stream_outcomes));
+                     summary_outcomes_json(&rule->stream_outcomes));
 }
 
 static json_t *lines_json(const struct diff_rule *rule)

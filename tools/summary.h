@@ -42,6 +42,7 @@ const struct policy_rule *summary_policy_rule(const struct policy *policy,
 /* summary_json.c. The same as JSON; its parts "kernels" and "streams" alone. */
 json_t *summary_json(const struct results *results, const struct policy *policy);
 
+json_t *summary_outcomes_json(const struct results_outcomes *outcomes);
 json_t *summary_kernels_json(const struct results *results);
 json_t *summary_streams_json(const struct results *results);
 

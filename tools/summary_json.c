@@ -17,7 +17,7 @@ static json_t *launches_json(const struct results_launches *launches)
                      (json_int_t)launches->kinds[RESULTS_REPLAYED]);
 }
 
-static json_t *outcomes_json(const struct results_outcomes *outcomes)
+json_t *summary_outcomes_json(const struct results_outcomes *outcomes)
 {
     json_t *refused = json_object();
 
@@ -32,13 +32,13 @@ static json_t *outcomes_json(const struct results_outcomes *outcomes)
 
 static json_t *rule_json(const struct results_rule *rule)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "section", rule->section, "name",
-                  rule->name, "line", (json_int_t)rule->line, "kernels",
-                  (json_int_t)rule->kernel_count, "launches", (json_int_t)rule->launches.total,
-                  "launches_by_kind", launches_json(&rule->launches), "launch_outcomes",
-                  outcomes_json(&rule->launch_outcomes), "streams", (json_int_t)rule->streams,
-                  "stream_outcomes", outcomes_json(&rule->stream_outcomes));
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "section", rule->section, "name",
+        rule->name, "line", (json_int_t)rule->line, "kernels", (json_int_t)rule->kernel_count,
+        "launches", (json_int_t)rule->launches.total, "launches_by_kind",
+        launches_json(&rule->launches), "launch_outcomes",
+        summary_outcomes_json(&rule->launch_outcomes), "streams", (json_int_t)rule->streams,
+        "stream_outcomes", summary_outcomes_json(&rule->stream_outcomes));
 
     if (rule->layer[0] != '\0') {
         json_object_set_new(object, "layer", json_string(rule->layer));

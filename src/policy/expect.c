@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "policy/hint.h"
+#include "policy/line.h"
 #include "policy/parser.h"
 #include "policy/print.h"
 #include "policy/value.h"
@@ -75,22 +76,6 @@ void policy_parser_note_expectation(struct policy_parser *parser, const char *te
 }
 
 /* ---- which rule ----------------------------------------------------------------------------- */
-
-static bool is_blank(char character)
-{
-    return character == ' ' || character == '\t';
-}
-
-static struct policy_value_item trimmed(const char *text, size_t begin, size_t end)
-{
-    while (begin < end && is_blank(text[begin])) {
-        begin++;
-    }
-    while (end > begin && is_blank(text[end - 1])) {
-        end--;
-    }
-    return (struct policy_value_item){begin, end - begin};
-}
 
 static bool item_is(const char *text, struct policy_value_item item, const char *word)
 {
@@ -217,12 +202,12 @@ static bool read_rule(struct expectation_reader *reader, size_t *conditions)
         return false;
     }
     *conditions = (size_t)(colon - text) + 1;
-    head = trimmed(text, 0, *conditions - 1);
+    head = policy_trimmed(text, 0, *conditions - 1);
     kind = (struct policy_value_item){head.offset, 0};
-    while (kind.length < head.length && !is_blank(text[kind.offset + kind.length])) {
+    while (kind.length < head.length && !policy_is_blank(text[kind.offset + kind.length])) {
         kind.length++;
     }
-    name = trimmed(text, kind.offset + kind.length, head.offset + head.length);
+    name = policy_trimmed(text, kind.offset + kind.length, head.offset + head.length);
     sections = sections_meant(reader, kind);
     if (sections == 0) {
         return false;
@@ -338,8 +323,8 @@ static bool read_condition(const struct expectation_reader *reader, struct polic
     condition->comparison = comparisons[which].comparison;
     condition->place = reader->value.place;
     condition->place.column += (uint32_t)item.offset;
-    return read_quantity(reader, trimmed(text, item.offset, at), &condition->quantity) &&
-           read_number(reader, trimmed(text, at + strlen(comparisons[which].text), end),
+    return read_quantity(reader, policy_trimmed(text, item.offset, at), &condition->quantity) &&
+           read_number(reader, policy_trimmed(text, at + strlen(comparisons[which].text), end),
                        &condition->number);
 }
 
@@ -480,7 +465,7 @@ static void read_line(struct policy_parser *parser, const struct policy_expectat
     if (!read_rule(&reader, &next)) {
         return;
     }
-    if (trimmed(line->text, next, strlen(line->text)).length == 0) {
+    if (policy_trimmed(line->text, next, strlen(line->text)).length == 0) {
         report(&reader, next - 1, "nothing is expected after the colon, %s", form);
         return;
     }

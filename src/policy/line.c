@@ -4,23 +4,18 @@
 #include <string.h>
 
 /* Not isspace(): its answer depends on the locale of the program that we live in. */
-static bool is_blank(char character)
-{
-    return character == ' ' || character == '\t';
-}
-
 static bool starts_comment(const char *text, size_t position)
 {
     return (text[position] == ';' || text[position] == '#') &&
-           (position == 0 || is_blank(text[position - 1]));
+           (position == 0 || policy_is_blank(text[position - 1]));
 }
 
 static struct policy_slice slice_of(const char *raw, size_t begin, size_t end, uint32_t line)
 {
-    while (begin < end && is_blank(raw[begin])) {
+    while (begin < end && policy_is_blank(raw[begin])) {
         begin++;
     }
-    while (end > begin && is_blank(raw[end - 1])) {
+    while (end > begin && policy_is_blank(raw[end - 1])) {
         end--;
     }
     return (struct policy_slice){raw + begin, end - begin, {line, (uint32_t)begin + 1}};
@@ -79,7 +74,7 @@ static void read_section(const char *raw, size_t begin, size_t length, struct po
     struct policy_slice inside = slice_of(raw, begin + 1, end, number);
     size_t word = 0;
 
-    while (word < inside.length && !is_blank(inside.text[word])) {
+    while (word < inside.length && !policy_is_blank(inside.text[word])) {
         word++;
     }
     size_t inside_begin = (size_t)(inside.text - raw);
@@ -160,7 +155,7 @@ static void read_key(const char *raw, size_t begin, size_t length, struct policy
         return;
     }
     size_t value = equals + 1;
-    while (value < length && is_blank(raw[value])) {
+    while (value < length && policy_is_blank(raw[value])) {
         value++;
     }
     if (value < length && raw[value] == '"') {
@@ -181,7 +176,7 @@ void policy_line_read(const char *raw, size_t length, uint32_t line_number,
     size_t begin = 0;
 
     *line = (struct policy_line){.kind = POLICY_LINE_BLANK};
-    while (begin < length && is_blank(raw[begin])) {
+    while (begin < length && policy_is_blank(raw[begin])) {
         begin++;
     }
     line->place = (struct policy_place){line_number, (uint32_t)begin + 1};
@@ -201,7 +196,7 @@ void policy_line_read_text(const char *raw, size_t length, uint32_t line_number,
     static const char key[] = "expect";
     size_t begin = 0;
 
-    while (begin < length && is_blank(raw[begin])) {
+    while (begin < length && policy_is_blank(raw[begin])) {
         begin++;
     }
     if (begin == length || starts_comment(raw, begin) || raw[begin] == '[') {

@@ -10,6 +10,11 @@
 
 #include "policy/diagnostics.h"
 
+static inline bool policy_is_blank(char character)
+{
+    return character == ' ' || character == '\t';
+}
+
 enum {
     POLICY_LINE_LIMIT = 64 * 1024, /* bytes, without the line end */
 };

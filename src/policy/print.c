@@ -11,21 +11,17 @@
 #include "policy/line.h"
 #include "policy/vocabulary.h"
 
-static bool is_blank(char character)
-{
-    return character == ' ' || character == '\t';
-}
-
 /* Whether the value would be read differently without quotation marks around it. */
 static bool needs_quotes(const char *text)
 {
     size_t length = strlen(text);
 
-    if (length == 0 || text[0] == '"' || is_blank(text[0]) || is_blank(text[length - 1])) {
+    if (length == 0 || text[0] == '"' || policy_is_blank(text[0]) ||
+        policy_is_blank(text[length - 1])) {
         return true;
     }
     for (size_t i = 0; i < length; i++) {
-        if ((text[i] == ';' || text[i] == '#') && (i == 0 || is_blank(text[i - 1]))) {
+        if ((text[i] == ';' || text[i] == '#') && (i == 0 || policy_is_blank(text[i - 1]))) {
             return true;
         }
     }
@@ -287,7 +283,8 @@ static bool has_comment(const struct policy_variation *variation)
 {
     for (size_t i = 0; i < variation->value_count; i++) {
         for (const char *at = variation->values[i]; *at != '\0'; at++) {
-            if ((*at == ';' || *at == '#') && (at == variation->values[i] || is_blank(at[-1]))) {
+            if ((*at == ';' || *at == '#') &&
+                (at == variation->values[i] || policy_is_blank(at[-1]))) {
                 return true;
             }
         }

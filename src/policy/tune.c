@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "policy/hint.h"
+#include "policy/line.h"
 #include "policy/parser.h"
 #include "policy/print.h"
 #include "policy/value.h"
@@ -42,22 +43,6 @@ struct variation_reader {
     const char *values[POLICY_VARIATION_VALUE_LIMIT];
 };
 
-static bool is_blank(char character)
-{
-    return character == ' ' || character == '\t';
-}
-
-static struct policy_value_item trimmed(const char *text, size_t begin, size_t end)
-{
-    while (begin < end && is_blank(text[begin])) {
-        begin++;
-    }
-    while (end > begin && is_blank(text[end - 1])) {
-        end--;
-    }
-    return (struct policy_value_item){begin, end - begin};
-}
-
 static const char *quote_item(struct policy_quotation *quotation, const char *text,
                               struct policy_value_item item)
 {
@@ -88,7 +73,7 @@ static bool take_apart(struct policy_value_text *value, struct variation_parts *
                            policy_quote(&quotation, text, strlen(text)), form);
         return false;
     }
-    struct policy_value_item target = trimmed(text, 0, (size_t)(equals - text));
+    struct policy_value_item target = policy_trimmed(text, 0, (size_t)(equals - text));
     const char *dot = memrchr(text + target.offset, '.', target.length);
 
     if (dot == NULL || dot == text + target.offset ||
@@ -99,15 +84,15 @@ static bool take_apart(struct policy_value_text *value, struct variation_parts *
     }
     size_t at = (size_t)(dot - text), end = target.offset + target.length, word = target.offset;
 
-    while (word < at && !is_blank(text[word])) {
+    while (word < at && !policy_is_blank(text[word])) {
         word++;
     }
     *parts = (struct variation_parts){.values = (size_t)(equals - text) + 1};
-    parts->key = trimmed(text, at + 1, end);
-    parts->name = trimmed(text, target.offset, at);
+    parts->key = policy_trimmed(text, at + 1, end);
+    parts->name = policy_trimmed(text, target.offset, at);
     if (word < at) {
         parts->kind = (struct policy_value_item){target.offset, word - target.offset};
-        parts->name = trimmed(text, word, at);
+        parts->name = policy_trimmed(text, word, at);
     }
     return true;
 }

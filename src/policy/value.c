@@ -7,15 +7,11 @@
 #include <string.h>
 
 #include "policy/hint.h"
+#include "policy/line.h"
 
 enum {
     WORD_LIMIT = 8, /* words of one list, leave and unset included */
 };
-
-static bool is_blank(char character)
-{
-    return character == ' ' || character == '\t';
-}
 
 void policy_value_error(struct policy_value_text *value, size_t offset, const char *format, ...)
 {
@@ -184,6 +180,17 @@ bool policy_value_integer(struct policy_value_text *value, int64_t *number)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
+struct policy_value_item policy_trimmed(const char *text, size_t begin, size_t end)
+{
+    while (begin < end && policy_is_blank(text[begin])) {
+        begin++;
+    }
+    while (end > begin && policy_is_blank(text[end - 1])) {
+        end--;
+    }
+    return (struct policy_value_item){begin, end - begin};
+}
+
 bool policy_value_next(const struct policy_value_text *value, size_t *next,
                        struct policy_value_item *item)
 {
@@ -197,13 +204,7 @@ bool policy_value_next(const struct policy_value_text *value, size_t *next,
     size_t end = comma != NULL ? (size_t)(comma - text) : strlen(text);
 
     *next = comma != NULL ? end + 1 : SIZE_MAX;
-    while (begin < end && is_blank(text[begin])) {
-        begin++;
-    }
-    while (end > begin && is_blank(text[end - 1])) {
-        end--;
-    }
-    *item = (struct policy_value_item){begin, end - begin};
+    *item = policy_trimmed(text, begin, end);
     return true;
 }
 
@@ -365,7 +366,7 @@ static bool trim_percent_sign(const char *text, size_t *length)
         return false;
     }
     --*length;
-    while (*length > 0 && is_blank(text[*length - 1])) {
+    while (*length > 0 && policy_is_blank(text[*length - 1])) {
         --*length;
     }
     return true;

@@ -49,6 +49,9 @@ struct policy_value_item {
 bool policy_value_next(const struct policy_value_text *value, size_t *next,
                        struct policy_value_item *item);
 
+/* The part of the text from begin to before end, without blanks around it. */
+struct policy_value_item policy_trimmed(const char *text, size_t begin, size_t end);
+
 /* Adds an error about the value at this offset in its text. */
 void policy_value_error(struct policy_value_text *value, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -416,7 +416,11 @@ static bool write_exports(struct session *session, const struct ab_analysis *ana
 static void print_result(const struct session *session, const struct ab_analysis *analysis)
 {
     if (session->options.json) {
-        json_output_print(ab_analysis_json(&session->experiment, analysis), stdout);
+        json_t *document = ab_analysis_json(&session->experiment, analysis);
+
+        json_object_set_new(document, "format", json_string("cudapolicy comparison"));
+        json_object_set_new(document, "schema", json_integer(1));
+        json_output_print(document, stdout);
     } else if (session->options.quiet) {
         char *answer = ab_answer(&session->experiment, analysis);
 

@@ -18,6 +18,7 @@
 #include "report/report.h"
 #include "results.h"
 #include "summary.h"
+#include "trial.h"
 
 /* ---- Sequences of steps, and which of them ran side by side ---- */
 
@@ -322,16 +323,6 @@ bool ab_live_read_values(struct ab_live_run *run, const struct ab_run_files *fil
 
 /* ---- Rules of the arms ---- */
 
-static void add_outcomes(struct ab_run_policy *policy, const struct results_outcomes *outcomes)
-{
-    policy->applied += outcomes->applied;
-    policy->already_so += outcomes->already_so;
-    policy->kept += outcomes->kept;
-    for (size_t i = 0; i < outcomes->refused.count; i++) {
-        policy->refused += outcomes->refused.items[i].times;
-    }
-}
-
 /* The rules of each arm, which begin with its name, as ab_live_policy wrote them. */
 static void read_rules(struct ab_live_run *run, const struct results *results,
                        const struct ab_arm *arms, size_t arm_count)
@@ -352,7 +343,7 @@ static void read_rules(struct ab_live_run *run, const struct results *results,
             policy->rules++;
             policy->launches += rule->launches.total;
             policy->rules_matched += summary_has_matched(rule);
-            add_outcomes(policy, &rule->launch_outcomes);
+            ab_trial_add_outcomes(policy, &rule->launch_outcomes);
         }
     }
 }

@@ -357,7 +357,7 @@ static bool run_command(struct trial *trial)
 
 /* ---- Afterwards ---- */
 
-static void add_outcomes(struct ab_run_policy *policy, const struct results_outcomes *outcomes)
+void ab_trial_add_outcomes(struct ab_run_policy *policy, const struct results_outcomes *outcomes)
 {
     policy->applied += outcomes->applied;
     policy->already_so += outcomes->already_so;
@@ -381,8 +381,8 @@ static void read_reports(struct trial *trial)
     policy->launches = results.launches.total;
     policy->rules = (int64_t)results.rule_count;
     for (size_t i = 0; i < results.rule_count; i++) {
-        add_outcomes(policy, &results.rules[i].launch_outcomes);
-        add_outcomes(policy, &results.rules[i].stream_outcomes);
+        ab_trial_add_outcomes(policy, &results.rules[i].launch_outcomes);
+        ab_trial_add_outcomes(policy, &results.rules[i].stream_outcomes);
         policy->rules_matched += summary_has_matched(&results.rules[i]);
     }
     results_release(&results);

@@ -12,6 +12,7 @@
 
 #include "experiment.h"
 #include "gpu_state.h"
+#include "results.h"
 #include "same_output.h"
 
 struct ab_trial_options {
@@ -70,5 +71,8 @@ char *ab_trial_expand(const char *text, const struct ab_experiment *experiment,
  * one at once). Whether the user asked to end since the last ab_trial_catch_signals. */
 void ab_trial_catch_signals(void);
 bool ab_trial_interrupted(void);
+
+/* Adds what became of a rule's settings. */
+void ab_trial_add_outcomes(struct ab_run_policy *policy, const struct results_outcomes *outcomes);
 
 #endif

@@ -25,38 +25,6 @@ uint64_t stage_seed(uint64_t seed, uint64_t stage)
 
 /* ---- a stage's experiment ------------------------------------------------------------------- */
 
-static char *started_now(void)
-{
-    time_t now = time(NULL);
-    struct tm parts;
-    char text[32];
-
-    gmtime_r(&now, &parts);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return memory_copy(text);
-}
-
-static char *own_host(void)
-{
-    char host[256] = "";
-
-    gethostname(host, sizeof host - 1);
-    return memory_copy(host);
-}
-
-static void copy_command(struct ab_experiment *experiment, char *const *command)
-{
-    size_t count = 0;
-
-    while (command[count] != NULL) {
-        count++;
-    }
-    experiment->command = memory_allocate(count + 1, sizeof *experiment->command);
-    for (size_t i = 0; i < count; i++) {
-        experiment->command[i] = memory_copy(command[i]);
-    }
-}
-
 static void copy_metrics(struct ab_experiment *experiment, const struct search *search)
 {
     experiment->metric_count = search->metric_count;
@@ -85,10 +53,8 @@ static char *baseline_word(const struct search *search)
 
 void stage_fill_experiment(const struct search *search, struct ab_experiment *experiment)
 {
-    copy_command(experiment, search->command);
+    ab_experiment_begin(experiment, search->command);
     copy_metrics(experiment, search);
-    experiment->started = started_now();
-    experiment->host = own_host();
     experiment->gpus = search->gpus != NULL ? memory_copy(search->gpus) : NULL;
     experiment->options = json_incref(search->options);
 }
