@@ -482,7 +482,7 @@ int ab_live_options_parse(struct ab_live_options *options, const struct command 
     }
     while ((option = command_option(command, count, argv, ":m:fwqh", long_options)) != -1) {
         if (option == 'h') {
-            printf("usage: cudapolicy ab --live [OPTION]... ARM [ARM]... -- COMMAND "
+            printf("Usage: cudapolicy ab --live [OPTION]... ARM [ARM]... -- COMMAND "
                    "[ARGUMENT]...\n\n%s",
                    live_help);
             return command_finish(COMMAND_SUCCESS);
