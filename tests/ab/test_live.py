@@ -351,7 +351,9 @@ class Live(support.Case):
         self.assert_usage_error(self.live(arms=()), "no arm is given")
         self.assert_usage_error(self.live("--no-repeat", arms=("none",)), "at least two arms")
         self.assert_usage_error(self.command("ab", "--live", "none", "p.ini"), "no command is given")
-        self.assertIn("--step-kernel", self.command("ab", "--live", "--help").stdout)
+        help_text = self.command("ab", "--live", "--help").stdout
+        self.assertTrue(help_text.startswith("Usage: cudapolicy ab --live "), help_text)
+        self.assertIn("--step-kernel", help_text)
 
 
 support.main()
