@@ -123,6 +123,20 @@ static struct ab_arm *add(struct ab_experiment *experiment, char *name, enum ab_
     return arm;
 }
 
+static void warn_of_mode(const struct policy *policy, const char *file, const struct ab_arm *arm)
+{
+    const enum policy_mode mode = policy_mode_choose(NULL, policy).mode;
+
+    if (policy->mode_given && policy->mode != POLICY_MODE_ENFORCE) {
+        command_error("warning: the policy '%s' only observes: the arm '%s' changes nothing", file,
+                      arm->name);
+    } else if (mode != POLICY_MODE_ENFORCE) {
+        command_error(
+            "warning: the mode is %s by the site's file (%s): the arm '%s' changes nothing",
+            policy_mode_name(mode), policy->site->path, arm->name);
+    }
+}
+
 static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
 {
     bool unreadable;
@@ -134,10 +148,7 @@ static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
                       unreadable ? "cannot be read" : "is wrong");
         return false;
     }
-    if (policy_mode_choose(NULL, policy).mode != POLICY_MODE_ENFORCE) {
-        command_error("warning: the policy '%s' only observes: the arm '%s' changes nothing", file,
-                      arm->name);
-    }
+    warn_of_mode(policy, file, arm);
     arm->policy_sha256 = memory_allocate(2 * sizeof policy->sha256 + 1, 1);
     for (size_t i = 0; i < sizeof policy->sha256; i++) {
         snprintf(arm->policy_sha256 + 2 * i, 3, "%02x", policy->sha256[i]);
