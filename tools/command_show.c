@@ -282,9 +282,9 @@ static void print_section(const struct policy_section_entry *section, bool wide)
         table_print(table, stdout, wide, "  ");
     } else if (section->section == POLICY_SECTION_EXPECT) {
         print_quantities(wide);
-    } else {
+    } else if (section->section == POLICY_SECTION_ENV) {
         puts("  NAME = VALUE; in [env replace] whatever the user set");
-    }
+    } /* else one that only divides the file */
     table_free(table);
 }
 

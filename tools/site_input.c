@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "site_input.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "memory.h"
@@ -137,8 +139,15 @@ static void check_place(const char *file, struct policy_diagnostics *diagnostics
 
 struct policy *site_input_check(const char *file, struct policy_diagnostics *diagnostics)
 {
-    struct policy *site = policy_site_load_file(file, diagnostics);
+    struct policy *site;
 
+    if (strcmp(file, site_input_path()) == 0 && access(file, F_OK) != 0 && errno == ENOENT) {
+        diagnostics->file = strdup(file);
+        policy_diagnose(diagnostics, POLICY_ERROR, (struct policy_place){0},
+                        "this machine has no site's file: jobs are under their own policies alone");
+        return NULL;
+    }
+    site = policy_site_load_file(file, diagnostics);
     if (site != NULL) {
         check_template(site->site, diagnostics);
         check_place(file, diagnostics);

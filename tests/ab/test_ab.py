@@ -250,6 +250,16 @@ class Environment(Experiment):
         self.dump("--env", "A=of {arm}")
         self.assertEqual([self.variables("p")[name] for name in "AB"], ["of p", "p"])
 
+    def test_what_makes_the_arm_cannot_be_given_for_all_runs(self):
+        for name in ("CUDAPOLICY_FILE", "CUDAPOLICY_LIVE", "CUDAPOLICY_MODE", "CUDAPOLICY_REPORT", "LD_PRELOAD"):
+            for form in ([], ["--live"]):
+                result = self.command("ab", *form, "--env", name + "=observe", "none", "p.ini", "--", "true",
+                                      env=self.environment)
+                self.assert_usage_error(result, f"--env: '{name}=observe' is not a variable that can be given")
+        self.dump("--env", "CUDAPOLICY_MODES=x", env={"CUDAPOLICY_LIVE": "slice=10"})
+        self.assertEqual(self.variables("p")["CUDAPOLICY_MODES"], "x")
+        self.assertNotIn("CUDAPOLICY_LIVE", self.variables("p"))
+
     def test_observe_has_the_library_and_no_rule(self):
         self.dump()
         run, = [run for run in self.runs() if run["arm"] == "observe"]
@@ -479,6 +489,14 @@ class Failures(Experiment):
         self.assertIn(len(self.calls()), range(16, 40))
         with open(self.path("seen"), encoding="ascii") as file:
             self.assertEqual(set(file.read().split()), {"0"})
+
+    def test_nor_does_it_where_its_variables_are_edited(self):
+        self.write("p.ini", support.GOOD_POLICY + "[env]\nA = first\n")
+        self.script("[ $calls = 6 ] && sed -i 's/first/second/' p.ini", '[ $arm = p ] && echo "$A" >>seen',
+                    "echo time 1")
+        self.assertEqual(self.few(blocks=4).returncode, 0)
+        with open(self.path("seen"), encoding="ascii") as file:
+            self.assertEqual(file.read().split(), ["first"] * 5)
 
     def test_an_edited_copy_of_a_policy_ends_the_experiment(self):
         self.script("[ $calls = 6 ] && for copy in */policies/p.ini; do echo '# more' >>$copy; done",

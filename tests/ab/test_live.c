@@ -18,6 +18,7 @@
 #include "live_view.h"
 #include "memory.h"
 #include "policy/policy.h"
+#include "report/report.h"
 #include "results.h"
 
 static const struct ab_live_plan plan = {.seed = 1,
@@ -333,7 +334,9 @@ static void a_helper_with_few_steps_does_not_stand_in_the_way(void **state)
 
 static void where_there_is_no_block_it_is_said_why(void **state)
 {
+    const struct ab_live_plan long_slices = {.slice = REPORT_STEP_LIMIT, .warm_up = 4};
     struct results none = {.keep_documents = true}, few = {.keep_documents = true};
+    struct results untimed = {.keep_documents = true};
     struct ab_live_run run;
     char error[200] = "";
 
@@ -345,8 +348,16 @@ static void where_there_is_no_block_it_is_said_why(void **state)
     assert_false(ab_live_read(&run, &few, &plan, 2, error, sizeof error));
     assert_string_equal(error, "20 steps are no whole block: it takes 4 of warm-up and 2 x 10 for "
                                "each block");
+    add(&untimed, report_of(0, 5000000, 2, 0, by_rank));
+    assert_false(ab_live_read(&run, &untimed, &plan, 2, error, sizeof error));
+    assert_string_equal(error, "5000000 steps were made, but the reports do not have their times: "
+                               "is there no room where the experiment's folder is?");
+    assert_false(ab_live_read(&run, &untimed, &long_slices, 2, error, sizeof error));
+    assert_string_equal(error, "a block takes more steps than a process keeps times of, 524288: 4 "
+                               "of warm-up and 2 x 524288");
     results_release(&none);
     results_release(&few);
+    results_release(&untimed);
 }
 
 /* ---- What they show ---- */
@@ -388,6 +399,7 @@ static struct ab_arm three[] = {
 static const struct ab_experiment experiment = {.arm_count = 3, .arms = three};
 
 static struct ab_live_comparison comparisons[3];
+static const struct ab_run_policy *rules; /* of the candidate, in every run; NULL: not known */
 
 static void compare(step_time time, size_t run_count, size_t slices)
 {
@@ -400,6 +412,10 @@ static void compare(step_time time, size_t run_count, size_t slices)
         add(&results, report_of((int)i, (int64_t)slices * 10 + 4, 3, slices, time));
         assert_true(ab_live_read(&runs[i], &results, &plan, 3, error, sizeof error));
         results_release(&results);
+    }
+    for (size_t i = 0; i < run_count && rules != NULL; i++) {
+        runs[i].policies = memory_allocate(3, sizeof *runs[i].policies);
+        runs[i].policies[1] = *rules;
     }
     ab_live_compare(comparisons, &experiment, runs, run_count, &plan);
     for (size_t i = 0; i < run_count; i++) {
@@ -419,6 +435,24 @@ static void a_gain_is_found_whatever_mode_a_process_is_in(void **state)
     assert_false(comparisons[1].nested.these_processes_only);
     assert_near(comparisons[2].nested.ratio, 1, 0.01);
     assert_int_equal(ab_live_status(comparisons, &experiment), 0);
+}
+
+static void what_changed_nothing_is_not_better(void **state)
+{
+    const struct ab_run_policy none = {.known = true, .rules = 1};
+    const struct ab_run_policy some = {.known = true, .rules = 1, .rules_matched = 1, .applied = 7};
+
+    (void)state;
+    three[1].kind = AB_ARM_POLICY;
+    rules = &none;
+    compare(faster, 6, 61);
+    assert_int_equal(comparisons[1].verdict, AB_LIVE_NOT_APPLIED);
+    assert_int_equal(ab_live_status(comparisons, &experiment), 1);
+    rules = &some;
+    compare(faster, 6, 61);
+    assert_int_equal(comparisons[1].verdict, AB_LIVE_BETTER);
+    rules = NULL;
+    three[1].kind = AB_ARM_NONE;
 }
 
 static void one_run_speaks_of_its_processes_only(void **state)
@@ -646,6 +680,7 @@ int main(void)
         cmocka_unit_test(a_helper_with_few_steps_does_not_stand_in_the_way),
         cmocka_unit_test(where_there_is_no_block_it_is_said_why),
         cmocka_unit_test(a_gain_is_found_whatever_mode_a_process_is_in),
+        cmocka_unit_test(what_changed_nothing_is_not_better),
         cmocka_unit_test(one_run_speaks_of_its_processes_only),
         cmocka_unit_test(no_difference_is_shown_within_the_margin),
         cmocka_unit_test(nothing_is_said_of_what_is_too_noisy_or_too_little),

@@ -187,8 +187,15 @@ class Live(support.Case):
         result = self.live("--same-output", "/loss .*/", script=script % "-")
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("run 1 is broken: --same-output: ", result.stderr)
+        self.assertIn("An arm may change results", result.stderr)
         result = self.live("--same-output", "/loss .*/", "--tolerance", "0,3", script=script % "-")
         self.assertIn(result.returncode, (0, 1, 2), result)
+
+    def test_where_the_baseline_alone_has_no_output_no_arm_is_suspected(self):
+        result = self.live("--same-output", "nofile")
+        self.assertEqual(result.returncode, 125, result)
+        self.assertIn("the run of the baseline alone is broken: --same-output: ", result.stderr)
+        self.assertNotIn("An arm may change results", result.stderr)
 
     def values(self, count=207):
         """A script whose values depend on the arm alone, by the order that the launches show."""

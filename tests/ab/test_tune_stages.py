@@ -314,6 +314,9 @@ class Resume(Case):
         refused("it has another seed or plan", "--alpha", "0.1")
         refused("kept/candidates/", "--vary", "steps.name=step,thing")
         refused("it is about another command", words=[*words, "more"])
+        for name, value in (("--prepare", "true"), ("--cleanup", "true"), ("--check", "true"),
+                            ("--same-output", "/x/"), ("--timeout", "50"), ("--env", "A=1")):
+            refused(f"its runs were made with other options: {name} (", name, value)
         self.write("p.ini", NAMES + "; edited\n")
         refused("'" + os.path.realpath(self.path("kept/policy.ini")) + "' is not what the policy")
 

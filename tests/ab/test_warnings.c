@@ -133,6 +133,48 @@ static void rules_that_never_applied_are_told(void **state)
     end(&bench);
 }
 
+static void set_policies(struct bench *bench, int64_t baseline, int64_t candidate)
+{
+    for (uint32_t block = 0; block < 10; block++) {
+        run_of(bench, block, 0)->policy =
+            (struct ab_run_policy){.known = true, .launches = 50, .applied = baseline, .rules = 1};
+        run_of(bench, block, 1)->policy =
+            (struct ab_run_policy){.known = true, .launches = 50, .applied = candidate, .rules = 2};
+    }
+}
+
+static void what_changed_nothing_is_not_better(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    begin(&bench, 1, 1);
+    add_blocks(&bench, 0, 10, (const double[]){100, 80});
+    bench.experiment.arms[0].kind = AB_ARM_NONE;
+    set_policies(&bench, 0, 0);
+    assert_int_equal(analyse(&bench, 1)->verdict, AB_VERDICT_NOT_APPLIED);
+    assert_int_equal(bench.analysis.winner, SIZE_MAX);
+    assert_int_equal(bench.analysis.result, AB_RESULT_NOT_SHOWN);
+
+    /* one launch is enough */
+    set_policies(&bench, 0, 1);
+    assert_int_equal(analyse(&bench, 1)->verdict, AB_VERDICT_BETTER);
+    assert_int_equal(bench.analysis.winner, 1);
+
+    /* so are variables */
+    set_policies(&bench, 0, 0);
+    bench.experiment.arms[1].sets_variables = true;
+    assert_int_equal(analyse(&bench, 1)->verdict, AB_VERDICT_BETTER);
+    bench.experiment.arms[1].sets_variables = false;
+
+    /* and to be rid of the baseline's rules */
+    bench.experiment.arms[0].kind = AB_ARM_POLICY;
+    assert_int_equal(analyse(&bench, 1)->verdict, AB_VERDICT_NOT_APPLIED);
+    set_policies(&bench, 3, 0);
+    assert_int_equal(analyse(&bench, 1)->verdict, AB_VERDICT_BETTER);
+    end(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +183,7 @@ int main(void)
         cmocka_unit_test(flagged_runs_are_counted_and_said_to_matter_where_they_do),
         cmocka_unit_test(modes_and_outliers_are_told),
         cmocka_unit_test(rules_that_never_applied_are_told),
+        cmocka_unit_test(what_changed_nothing_is_not_better),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

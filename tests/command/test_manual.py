@@ -96,6 +96,14 @@ class Command(support.Case):
     def test_no_option_runs_on_in_the_paragraph_of_another(self):
         self.assertNotRegex(self.plain, r"(?m)^[^.'].*\.\n\.B[IR]? .*--[a-z-]+.*\n[A-Z]")
 
+    def test_every_option_of_a_command_has_an_entry_of_its_own(self):
+        for name in self.names():
+            part = self.plain.split(f"\n.SS {name}\n")[1].split("\n.S")[0]
+            options = self.command(name, "--help").stdout.split("Examples:")[0]
+            entries = " ".join(re.findall(r"\n\.TP\n(.*)", part))
+            for option in re.findall(r"(?m)^ {2,6}(?:-\w, )?(--[a-z-]+)", options):
+                self.assertTrue(option in entries or option == "--help", f"{name} {option}")
+
     def test_every_option_of_the_page_exists(self):
         helps = "".join(self.command(name, "--help").stdout for name in self.names())
         for option in set(re.findall(r"--[a-z][a-z-]+", self.plain)):

@@ -105,6 +105,14 @@ class Lists(support.Case):
         for key in keys:
             self.assertRegex(result.stdout, rf"(?m)^  {key} ")
 
+    def test_only_sections_that_have_lines_show_some(self):
+        parts = self.command("show", "--settings").stdout.split("\n\n")
+        for part in parts[:-1]:
+            name = part.split("]")[0].lstrip("[")
+            lines = part.splitlines()[1:]
+            self.assertEqual(len(lines) == 0, name in ("locked", "defaults"), part)
+            self.assertEqual("[env replace]" in part, name == "env", part)
+
     def test_words_of_a_key_are_in_the_json(self):
         document = support.load_json(self.command("show", "--settings", "--json").stdout)
         domain, = [entry for entry in document["settings"]

@@ -2,11 +2,12 @@
 """The command line as such: help, version, mistakes."""
 
 import os
+import re
 import unittest
 
 import support
 
-COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "ctl")
+COMMANDS = ("run", "check", "explain", "record", "report", "show", "ab", "tune", "ctl", "diff")
 
 
 class Usage(support.Case):
@@ -27,9 +28,14 @@ class Usage(support.Case):
             self.assertTrue(result.stdout.startswith(f"Usage: cudapolicy {name} "), name)
             self.assertIn("Options:", result.stdout)
             self.assertIn("Exit status:", result.stdout)
-            self.assertIn(f"Examples:\n  cudapolicy {name}", result.stdout)
+            self.assertRegex(result.stdout, rf"Examples:\n(  cudapolicy .*\n)*  cudapolicy {name}")
             self.assertEqual(self.command("help", name).stdout, result.stdout)
             self.assertEqual(self.command(name, "-h").stdout, result.stdout)
+
+    def test_the_other_form_of_ab_has_help_of_the_same_kind(self):
+        text = self.command("ab", "--live", "--help").stdout
+        for part in ("Usage: cudapolicy ab --live ", "\nOptions: ", "\nExit status: ", "\nExamples:\n"):
+            self.assertIn(part, text)
 
     def test_help_fits_eighty_to_a_hundred_columns(self):
         for arguments in [["--help"], *[[name, "--help"] for name in COMMANDS]]:
@@ -40,11 +46,9 @@ class Usage(support.Case):
         """A name in the help that the command does not know is a usage error that names it."""
         for name in COMMANDS:
             text = self.command(name, "--help").stdout
-            for line in text.splitlines():
-                words = line.split()
-                option = next((word for word in words[:2] if word.startswith("--")), None)
-                if option is None or not line.startswith("  ") or option == "--help":
-                    continue
+            options = re.findall(r"(?m)^ {2,6}(?:-\w, )?(--[a-z-]+)", text)
+            self.assertGreater(len(options), 2, name)
+            for option in set(options) - {"--help"}:
                 result = self.command(name, option)
                 self.assertNotIn("unknown option", result.stderr, f"{name} {option}")
 

@@ -106,6 +106,10 @@ class Script(support.Case):
         result = self.script("--help")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("What is installed", result.stdout)
+        with open(os.path.join(support.SOURCE, "tools/setup"), encoding="utf-8") as file:
+            needs = file.read().split("<<'NEEDS'\n")[1].split("\nNEEDS")[0]
+        for line in needs.splitlines():
+            self.assertIn(f" {line.split('|')[0]},", result.stdout.replace("\n", " ").replace(";", ","))
 
 
 if __name__ == "__main__":

@@ -200,4 +200,17 @@ def tune(context, row):
         row("tune", f"{name}: a policy was written", found.exists())
 
 
-STEPS = (ab_nccl, ab_gemm, ab_two, ab_writer, ab_live, ab_live_graph, ab_live_order, tune)
+def tune_live(context, row):
+    """The search inside running processes, by step; its best is confirmed in new ones."""
+    found = context.output / "tune-live.ini"
+    out, status = command(context, "tune-live", "tune", "--seed=1", "--live=yes",
+                          "--step-kernel=write_host_memory", "--slice=4", "--drop=1",
+                          "--warm-up-steps=4", "--live-runs=5", "--looks=10", "--force", "-o", found,
+                          "-p", policy(context, "tuned", TUNED), "--",
+                          *writer_command(context, 40), limit=400)
+    show(row, "tune live", "tune-live", out, status)
+    row("tune live", "a policy was written", found.exists())
+
+
+STEPS = (ab_nccl, ab_gemm, ab_two, ab_writer, ab_live, ab_live_graph, ab_live_order, tune,
+         tune_live)

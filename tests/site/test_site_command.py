@@ -67,6 +67,13 @@ class Check(Command):
         self.assertEqual(result.returncode, 1)
         self.assertIn("error: refused: ", result.stdout)
 
+    def test_a_machine_without_the_file_is_told_from_a_file_that_cannot_be_read(self):
+        result = self.command("check", "--site")
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertRegex(result.stdout, r"^\S+: error: this machine has no site's file: .*\n$")
+        result = self.command("check", "--site", self.path("gone.ini"))
+        self.assertIn("gone.ini: error: cannot open the policy", result.stdout)
+
     def test_a_policy_of_a_job_is_none_of_a_site(self):
         path = self.policy(rule("k", "priority = 0"))
         self.assertIn("[kernel] stands before [locked]", self.command("check", "--site", path).stdout)

@@ -18,6 +18,7 @@ const char *const ab_verdict_names[AB_VERDICT_COUNT] = {
     [AB_VERDICT_NO_DIFFERENCE] = "no difference",
     [AB_VERDICT_NOT_ENOUGH] = "not enough runs",
     [AB_VERDICT_BROKEN] = "broken",
+    [AB_VERDICT_NOT_APPLIED] = "changed nothing",
 };
 
 /* Trends are looked for in every arm: with the usual 0.05 every other experiment would have one. */
@@ -143,6 +144,30 @@ static void find_broken(const struct ab_experiment *experiment, const struct ab_
             never_works(experiment, look, summary) ||
             (look->decides && summary->failure_p <= failure_level))
             comparison->verdict = AB_VERDICT_BROKEN;
+    }
+}
+
+bool ab_changed_nothing(const struct ab_experiment *experiment,
+                        const struct ab_arm_summary *summaries, size_t arm)
+{
+    const struct ab_arm *baseline = &experiment->arms[0];
+
+    /* To be rid of what the baseline's rules do can be a gain as well. */
+    return experiment->arms[arm].kind == AB_ARM_POLICY && !experiment->arms[arm].sets_variables &&
+           summaries[arm].rules_never_applied &&
+           (baseline->kind != AB_ARM_POLICY ||
+            (summaries[0].rules_never_applied && !baseline->sets_variables));
+}
+
+/* What seems better without having changed anything is not better by its policy. */
+static void find_unapplied(const struct ab_experiment *experiment, struct ab_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->comparison_count; i++) {
+        struct ab_comparison *comparison = &analysis->comparisons[i];
+
+        if (comparison->verdict == AB_VERDICT_BETTER &&
+            ab_changed_nothing(experiment, analysis->arms, comparison->arm))
+            comparison->verdict = AB_VERDICT_NOT_APPLIED;
     }
 }
 
@@ -289,6 +314,7 @@ void ab_analyse(const struct ab_experiment *experiment, struct ab_analysis *anal
         ab_compare_arms(experiment, &blocks, &look, metric, false,
                         analysis->comparisons + metric * others);
     find_broken(experiment, &look, analysis);
+    find_unapplied(experiment, analysis);
     analysis->winner =
         analysis->comparison_count > 0 ? find_winner(experiment, analysis) : SIZE_MAX;
     if (experiment->metric_count > 0) {

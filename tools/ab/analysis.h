@@ -20,9 +20,11 @@ enum ab_verdict {
     AB_VERDICT_NO_DIFFERENCE, /* none larger than the margin: shown */
     AB_VERDICT_NOT_ENOUGH,    /* not enough runs for any of these */
     AB_VERDICT_BROKEN,        /* changes results, or fails more often than the baseline */
+    AB_VERDICT_NOT_APPLIED,   /* it seems better, but its rules changed nothing in any run: chance,
+                                 or something else than the policy */
     AB_VERDICT_COUNT,
 };
-/* "better", "worse", "no difference", "not enough runs", "broken". */
+/* "better", "worse", "no difference", "not enough runs", "broken", "changed nothing". */
 extern const char *const ab_verdict_names[AB_VERDICT_COUNT];
 
 /* An arm against the baseline in one metric. Ratios are arm / baseline: below 1 is better where
@@ -80,6 +82,11 @@ struct ab_warning {
     size_t arm;
     char *text; /* one sentence, without the arm's name */
 };
+
+/* Whether nothing that the arm's policy says can be why its runs differ from the baseline's: none
+ * of its rules applied, it sets no variables, and the baseline has no rules that applied. */
+bool ab_changed_nothing(const struct ab_experiment *experiment,
+                        const struct ab_arm_summary *summaries, size_t arm);
 
 /* How the experiment as a whole ended: the exit status of the command. */
 enum ab_result {

@@ -175,6 +175,18 @@ static char *broken(const struct ab_experiment *experiment, const struct ab_anal
     return text;
 }
 
+static char *not_applied(const struct ab_experiment *experiment,
+                         const struct ab_comparison *comparison)
+{
+    struct ab_text ratio;
+    int decimals = ab_ratio_decimals(comparison->ratio, comparison->low, comparison->high, 3);
+
+    return memory_format("%s is not better by its policy, whose rules changed nothing in any run: "
+                         "the ratio %s is chance, or has another cause",
+                         experiment->arms[comparison->arm].name,
+                         ab_ratio(&ratio, comparison->ratio, decimals));
+}
+
 static char *clause(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
                     const struct ab_comparison *comparison)
 {
@@ -187,6 +199,8 @@ static char *clause(const struct ab_experiment *experiment, const struct ab_anal
         return no_difference(experiment, comparison);
     case AB_VERDICT_BROKEN:
         return broken(experiment, analysis, comparison);
+    case AB_VERDICT_NOT_APPLIED:
+        return not_applied(experiment, comparison);
     case AB_VERDICT_NOT_ENOUGH:
     case AB_VERDICT_COUNT:
         break;

@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "policy/combine.h"
 #include "policy/diagnostics.h"
+#include "policy/environment.h"
 #include "policy_input.h"
 #include "site_input.h"
 
@@ -149,6 +150,7 @@ static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
         return false;
     }
     warn_of_mode(policy, file, arm);
+    arm->sets_variables = policy->variable_count > 0 && policy_applies_variables(policy, NULL);
     arm->policy_sha256 = memory_allocate(2 * sizeof policy->sha256 + 1, 1);
     for (size_t i = 0; i < sizeof policy->sha256; i++) {
         snprintf(arm->policy_sha256 + 2 * i, 3, "%02x", policy->sha256[i]);

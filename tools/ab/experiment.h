@@ -35,6 +35,7 @@ struct ab_arm {
     enum ab_arm_role role;
     char *policy;        /* absolute path; NULL unless a policy */
     char *policy_sha256; /* of the file as it was at the start; NULL unless a policy */
+    bool sets_variables; /* it has an [env], which can change times where no rule applies */
     char *policy_copy;   /* what the runs read in its place (arm_copy.h); NULL: none */
 };
 

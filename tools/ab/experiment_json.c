@@ -64,9 +64,10 @@ static json_t *plan_json(const struct ab_plan *plan)
 
 static json_t *arm_json(const struct ab_arm *arm)
 {
-    return json_pack("{s:o, s:s, s:s, s:o, s:o}", "name", json_output_string(arm->name), "kind",
-                     kinds[arm->kind], "role", roles[arm->role], "policy",
-                     text_or_null(arm->policy), "policy_sha256", text_or_null(arm->policy_sha256));
+    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:b}", "name", json_output_string(arm->name),
+                     "kind", kinds[arm->kind], "role", roles[arm->role], "policy",
+                     text_or_null(arm->policy), "policy_sha256", text_or_null(arm->policy_sha256),
+                     "sets_variables", arm->sets_variables);
 }
 
 static json_t *metric_json(const struct ab_metric *metric)
@@ -305,6 +306,7 @@ static void read_arms(struct reader *reader, const json_t *document,
         arm->role = (enum ab_arm_role)name_of(reader, object, "role", roles);
         arm->policy = text_of(reader, object, "policy", true);
         arm->policy_sha256 = text_of(reader, object, "policy_sha256", true);
+        arm->sets_variables = json_is_true(json_object_get(object, "sets_variables"));
         if ((arm->role == AB_ROLE_BASELINE) != (i == 0)) {
             fail(reader, "role", "is not baseline for the first arm alone");
         }

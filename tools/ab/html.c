@@ -155,9 +155,10 @@ static void comparison_cells(const struct ab_comparison *comparison, const char 
 static void verdict_cell(const struct ab_experiment *experiment,
                          const struct ab_comparison *comparison, FILE *stream)
 {
-    static const char *const classes[AB_VERDICT_COUNT] = {"v better", "v worse", "v no-difference",
-                                                          "v not-enough", "v broken"};
-    static const char *const signs[AB_VERDICT_COUNT] = {"\u2713 ", "\u2717 ", "= ", "? ", "! "};
+    static const char *const classes[AB_VERDICT_COUNT] = {
+        "v better", "v worse", "v no-difference", "v not-enough", "v broken", "v not-enough"};
+    static const char *const signs[AB_VERDICT_COUNT] = {"\u2713 ", "\u2717 ", "= ",
+                                                        "? ",      "! ",      "? "};
     char *verdict, *text;
 
     if (comparison == NULL) {

@@ -8,7 +8,8 @@
 #include "memory.h"
 #include "sequential.h"
 
-const char *const ab_live_verdict_names[] = {"better", "worse", "no difference", "not enough"};
+const char *const ab_live_verdict_names[] = {"better", "worse", "no difference", "not enough",
+                                             "changed nothing"};
 
 /* ---- Comparisons -------------------------------------------------------------------------------
  */
@@ -107,6 +108,44 @@ static enum ab_live_verdict verdict_of(const struct ab_live_comparison *comparis
     return AB_LIVE_NOT_ENOUGH;
 }
 
+void ab_live_summarise_rules(struct ab_arm_summary *summary, const struct ab_live_run *runs,
+                             size_t run_count, size_t arm)
+{
+    int64_t rules = 0, matched = 0, applied = 0;
+
+    for (size_t i = 0; i < run_count; i++) {
+        const struct ab_run_policy *policy =
+            runs[i].policies != NULL ? &runs[i].policies[arm] : NULL;
+
+        if (policy != NULL) {
+            rules = policy->rules > rules ? policy->rules : rules;
+            matched = policy->rules_matched > matched ? policy->rules_matched : matched;
+            applied += policy->applied;
+        }
+    }
+    summary->rules_never_applied = rules > 0 && applied == 0;
+    summary->rules_unmatched = (size_t)(rules - matched);
+}
+
+/* What seems better without having changed anything. */
+static void find_unapplied(struct ab_live_comparison *comparisons,
+                           const struct ab_experiment *experiment, const struct ab_live_run *runs,
+                           size_t run_count)
+{
+    struct ab_arm_summary *summaries = memory_allocate(experiment->arm_count, sizeof *summaries);
+
+    for (size_t arm = 0; arm < experiment->arm_count; arm++) {
+        ab_live_summarise_rules(&summaries[arm], runs, run_count, arm);
+    }
+    for (size_t arm = 1; arm < experiment->arm_count; arm++) {
+        if (comparisons[arm].verdict == AB_LIVE_BETTER &&
+            ab_changed_nothing(experiment, summaries, arm)) {
+            comparisons[arm].verdict = AB_LIVE_NOT_APPLIED;
+        }
+    }
+    free(summaries);
+}
+
 void ab_live_compare(struct ab_live_comparison *comparisons, const struct ab_experiment *experiment,
                      const struct ab_live_run *runs, size_t run_count,
                      const struct ab_live_plan *plan)
@@ -122,6 +161,7 @@ void ab_live_compare(struct ab_live_comparison *comparisons, const struct ab_exp
     for (size_t arm = 1; arm < experiment->arm_count; arm++) {
         comparisons[arm].verdict = verdict_of(&comparisons[arm], plan);
     }
+    find_unapplied(comparisons, experiment, runs, run_count);
 }
 
 /* What is known about the claim as far as one candidate goes: as ab_live_status. */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis.h"
 #include "command.h"
 #include "experiment.h"
 #include "statistics.h"
@@ -94,6 +95,7 @@ enum ab_live_verdict {
     AB_LIVE_WORSE,
     AB_LIVE_NO_DIFFERENCE,
     AB_LIVE_NOT_ENOUGH,
+    AB_LIVE_NOT_APPLIED, /* as AB_VERDICT_NOT_APPLIED */
 };
 extern const char *const ab_live_verdict_names[];
 
@@ -106,6 +108,11 @@ struct ab_live_comparison {
     double p_adjusted;              /* after Holm over the candidates; NaN */
     enum ab_live_verdict verdict;
 };
+
+/* Into the summary, what the rules of the arm did over all runs: rules_never_applied and
+ * rules_unmatched. */
+void ab_live_summarise_rules(struct ab_arm_summary *summary, const struct ab_live_run *runs,
+                             size_t run_count, size_t arm);
 
 /* comparisons[experiment->arm_count]. */
 void ab_live_compare(struct ab_live_comparison *comparisons, const struct ab_experiment *experiment,

@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "metric.h"
 #include "policy/glob.h"
+#include "trial.h"
 
 static const char live_help[] =
     "Runs COMMAND with arms that alternate inside it, by step: in each block of slices every ARM\n"
@@ -303,7 +304,7 @@ static bool take_plan(struct ab_live_options *options, int option)
                complain(options, "--across-ranks", "max, mean, median, min or sum");
     case OPTION_MARGIN:
         if (!read_real(0, 100, &plan->margin)) {
-            return complain(options, "--margin", "a percentage above 0");
+            return complain(options, "--margin", "a percentage above 0, 100 at most");
         }
         plan->margin /= 100;
         return true;
@@ -340,11 +341,13 @@ static bool take_run_option(struct ab_live_options *options, int option)
     switch (option) {
     case OPTION_RUNS:
         return read_whole(1, 10000, &options->runs) ||
-               complain(options, "--runs", "a number from 1 on");
+               complain(options, "--runs", "a number from 1 to 10000");
     case OPTION_ENV:
         add_variable(options, optarg);
-        return (strchr(optarg, '=') != NULL && optarg[0] != '=') ||
-               complain(options, "--env", "NAME=VALUE");
+        if (strchr(optarg, '=') == NULL || optarg[0] == '=') {
+            return complain(options, "--env", "NAME=VALUE");
+        }
+        return !ab_variable_is_of_arm(optarg) || complain(options, "--env", AB_VARIABLE_WANTED);
     case OPTION_PREPARE:
         options->prepare = optarg;
         return true;
@@ -479,7 +482,7 @@ int ab_live_options_parse(struct ab_live_options *options, const struct command 
     }
     while ((option = command_option(command, count, argv, ":m:fwqh", long_options)) != -1) {
         if (option == 'h') {
-            printf("usage: cudapolicy ab --live [OPTION]... ARM [ARM]... -- COMMAND "
+            printf("Usage: cudapolicy ab --live [OPTION]... ARM [ARM]... -- COMMAND "
                    "[ARGUMENT]...\n\n%s",
                    live_help);
             return command_finish(COMMAND_SUCCESS);

@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "metric_parts.h"
 #include "policy/policy.h"
+#include "report/report.h"
 #include "results.h"
 #include "summary.h"
 
@@ -364,6 +365,33 @@ void ab_live_read_rules(struct ab_live_run *run, const struct results *results,
 
 /* ---- The run ---- */
 
+/* Why there is no block. least: steps after which the first one is complete. */
+static void say_no_block(const struct ab_live_run *run, const struct ab_live_parts *parts,
+                         const struct ab_live_plan *plan, size_t arms, uint64_t least, char *error,
+                         size_t size)
+{
+    if (parts->count == 0) {
+        snprintf(error, size, "no process made a step: %s%s was never launched under the library",
+                 plan->step_kernel != NULL ? "the kernel " : "a graph",
+                 plan->step_kernel != NULL ? plan->step_kernel : "");
+    } else if (least > REPORT_STEP_LIMIT) {
+        snprintf(error, size,
+                 "a block takes more steps than a process keeps times of, %d: %u of warm-up and "
+                 "%zu x %u",
+                 (int)REPORT_STEP_LIMIT, plan->warm_up, arms, plan->slice);
+    } else if (parts->count > 1 || (uint64_t)run->steps < least) {
+        snprintf(
+            error, size,
+            "%lld steps are no whole block: it takes %u of warm-up and %zu x %u for each block",
+            (long long)run->steps, plan->warm_up, arms, plan->slice);
+    } else {
+        snprintf(error, size,
+                 "%lld steps were made, but the reports do not have their times: is there no room "
+                 "where the experiment's folder is?",
+                 (long long)run->steps);
+    }
+}
+
 bool ab_live_read(struct ab_live_run *run, const struct results *results,
                   const struct ab_live_plan *plan, size_t arms, char *error, size_t size)
 {
@@ -390,16 +418,7 @@ bool ab_live_read(struct ab_live_run *run, const struct results *results,
     if (run->block_count > 0) {
         return true;
     }
-    if (parts.count == 0) {
-        snprintf(error, size, "no process made a step: %s%s was never launched under the library",
-                 plan->step_kernel != NULL ? "the kernel " : "a graph",
-                 plan->step_kernel != NULL ? plan->step_kernel : "");
-    } else {
-        snprintf(
-            error, size,
-            "%lld steps are no whole block: it takes %u of warm-up and %zu x %u for each block",
-            (long long)run->steps, plan->warm_up, arms, plan->slice);
-    }
+    say_no_block(run, &parts, plan, arms, least, error, size);
     ab_live_run_release(run);
     return false;
 }

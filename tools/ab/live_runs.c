@@ -219,9 +219,11 @@ static enum live_end say_failure(struct live_session *session, const struct ab_r
     char *folder = ab_trial_folder(&session->trial, &session->running, run);
 
     if (broken) {
-        command_error("%s is broken: %s; its files are in %s. An arm may change results: which one "
-                      "cannot be told where all are in one run, ab without --live tells",
-                      which, run->message, folder);
+        command_error("%s is broken: %s; its files are in %s%s", which, run->message, folder,
+                      run->arm == LIVE_TRIAL_BASELINE
+                          ? ""
+                          : ". An arm may change results: which one cannot be told where all are "
+                            "in one run, ab without --live tells");
     } else {
         command_error("%s failed: %s; what it printed is in %s", which,
                       run->message != NULL ? run->message : ab_outcome_names[run->outcome], folder);

@@ -132,21 +132,12 @@ static void summarise(struct ab_live_view *view, const struct ab_live_comparison
     struct ab_arm_summary *summary = &view->analysis.arms[arm];
     double *values = memory_allocate(comparison->blocks + 1, sizeof *values);
     size_t count = 0;
-    bool applied = false;
-    int64_t rules = 0, matched = 0;
 
     for (size_t i = 0; i < run_count; i++) {
         for (size_t block = 0; block < runs[i].block_count; block++) {
             values[count++] = runs[i].blocks[block * arms + arm];
         }
         summary->flagged += is_flagged(&runs[i]) ? runs[i].block_count : 0;
-        if (runs[i].policies != NULL) {
-            const struct ab_run_policy *policy = &runs[i].policies[arm];
-
-            rules = policy->rules > rules ? policy->rules : rules;
-            matched = policy->rules_matched > matched ? policy->rules_matched : matched;
-            applied |= policy->applied > 0;
-        }
     }
     gsl_sort(values, 1, count);
     summary->runs = summary->ok = summary->outcomes[AB_OK] = count;
@@ -156,8 +147,7 @@ static void summarise(struct ab_live_view *view, const struct ab_live_comparison
     summary->median = count > 0 ? gsl_stats_median_from_sorted_data(values, 1, count) : NAN;
     summary->least = count > 0 ? values[0] : NAN;
     summary->most = count > 0 ? values[count - 1] : NAN;
-    summary->rules_never_applied = rules > 0 && !applied;
-    summary->rules_unmatched = (size_t)(rules - matched);
+    ab_live_summarise_rules(summary, runs, run_count, arm);
     free(values);
 }
 
@@ -187,6 +177,7 @@ static void add_comparison(struct ab_comparison *made, const struct ab_live_comp
         [AB_LIVE_WORSE] = AB_VERDICT_WORSE,
         [AB_LIVE_NO_DIFFERENCE] = AB_VERDICT_NO_DIFFERENCE,
         [AB_LIVE_NOT_ENOUGH] = AB_VERDICT_NOT_ENOUGH,
+        [AB_LIVE_NOT_APPLIED] = AB_VERDICT_NOT_APPLIED,
     };
     const struct ab_nested *nested = &comparison->nested;
 

@@ -470,7 +470,10 @@ static void say_no_steps(const struct ab_metric *metric, const struct ab_steps *
     if (changes == 0 && steps->problem[0] != '\0') {
         snprintf(error, size, "counters that cannot be read: %s", steps->problem);
     } else if (steps->process_count == 0) {
-        snprintf(error, size, "no process of the run has counters: none launched a kernel");
+        snprintf(error, size,
+                 "no counters were seen while the run was going on: no process launched a kernel, "
+                 "or all ended within %d ms, between two readings",
+                 AB_STEPS_INTERVAL);
     } else if (changes == 0) {
         snprintf(error, size, "none of the %zu processes with counters launched %s%s",
                  steps->process_count, what, kernel);

@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "metric.h"
 #include "sequential.h"
+#include "trial.h"
 
 enum {
     OPTION_BLOCKS = COMMAND_OPTION_LONG,
@@ -198,6 +199,9 @@ static bool take_variable(struct parser *parser)
     if (strchr(optarg, '=') == NULL || optarg[0] == '=') {
         return complain(parser, "--env", "NAME=VALUE");
     }
+    if (ab_variable_is_of_arm(optarg)) {
+        return complain(parser, "--env", AB_VARIABLE_WANTED);
+    }
     options->variables = memory_grow(options->variables, options->variable_count,
                                      &options->variable_capacity, sizeof *options->variables);
     options->variables[options->variable_count++] = optarg;
@@ -248,7 +252,7 @@ static bool take_plan_option(struct parser *parser, int option)
     case OPTION_MARGIN:
         if (!read_real(optarg, '%', &plan->margin, &rest) || strlen(rest) > 1 ||
             plan->margin <= 0 || plan->margin > 100) {
-            return complain(parser, "--margin", "a percentage above 0");
+            return complain(parser, "--margin", "a percentage above 0, 100 at most");
         }
         plan->margin /= 100;
         return true;

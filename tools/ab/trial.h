@@ -35,6 +35,15 @@ struct ab_trial_options {
     struct gpu_state *gpu; /* NULL: not read */
 };
 
+/* Whether NAME=VALUE is one of the variables that make the arm: each run gets them from its arm, so
+ * that they cannot be given for all. */
+bool ab_variable_is_of_arm(const char *variable);
+
+/* What is wrong with one where it is given: "'NAME=VALUE' is not …". */
+#define AB_VARIABLE_WANTED                                                                         \
+    "a variable that can be given: each run gets it as its arm has it (other libraries to "        \
+    "preload: in the environment of cudapolicy)"
+
 /* Makes what all runs need in the experiment's folder, which is there. False with a message. */
 bool ab_trial_make_folders(const struct ab_trial_options *options);
 

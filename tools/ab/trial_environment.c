@@ -14,11 +14,25 @@
 #include "policy_environment.h"
 #include "site_input.h"
 
+static const char *const names_of_arm[] = {"CUDAPOLICY_FILE", "CUDAPOLICY_LIVE", "CUDAPOLICY_MODE",
+                                           "CUDAPOLICY_REPORT"};
+
+bool ab_variable_is_of_arm(const char *variable)
+{
+    const size_t length = strcspn(variable, "=");
+    bool found = length == strlen("LD_PRELOAD") && strncmp(variable, "LD_PRELOAD", length) == 0;
+
+    for (size_t i = 0; i < sizeof names_of_arm / sizeof names_of_arm[0] && !found; i++) {
+        found =
+            strlen(names_of_arm[i]) == length && strncmp(variable, names_of_arm[i], length) == 0;
+    }
+    return found;
+}
+
 /* Takes away what is there of a policy: only the arm is to decide. What else the user set for the
  * library (its log, stand-ins for locality domains) an arm with the preload keeps. */
 static void remove_policy(struct environment *environment, bool all)
 {
-    static const char *const names[] = {"CUDAPOLICY_FILE", "CUDAPOLICY_MODE", "CUDAPOLICY_REPORT"};
     char *preload = library_path_preload("", getenv("LD_PRELOAD"));
     size_t length = strlen(preload);
 
@@ -32,14 +46,20 @@ static void remove_policy(struct environment *environment, bool all)
     if (all) {
         environment_unset_all(environment, "CUDAPOLICY_");
     }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        environment_unset(environment, names[i]);
+    for (size_t i = 0; i < sizeof names_of_arm / sizeof names_of_arm[0]; i++) {
+        environment_unset(environment, names_of_arm[i]);
     }
 }
 
 char *trial_observe_policy(const struct ab_trial_options *options)
 {
     return memory_format("%s/observe.ini", options->folder);
+}
+
+/* The copy that was made before the first run, so that all runs have the same. */
+static const char *policy_of(const struct ab_arm *arm)
+{
+    return arm->policy_copy != NULL ? arm->policy_copy : arm->policy;
 }
 
 static void add_policy(const struct trial *trial, struct environment *environment)
@@ -51,9 +71,7 @@ static void add_policy(const struct trial *trial, struct environment *environmen
 
     environment_set(environment, "LD_PRELOAD", preload);
     environment_set(environment, "CUDAPOLICY_FILE",
-                    arm->kind == AB_ARM_OBSERVE ? observe
-                    : arm->policy_copy != NULL  ? arm->policy_copy
-                                                : arm->policy);
+                    arm->kind == AB_ARM_OBSERVE ? observe : policy_of(arm));
     environment_set(environment, "CUDAPOLICY_REPORT", template);
     free(observe);
     free(template);
@@ -84,7 +102,7 @@ static void add_policy_variables(const struct trial *trial, struct environment *
 
     policy_diagnostics_init(&diagnostics);
     diagnostics.errors_only = true;
-    policy = policy_load(trial->arm->policy, &diagnostics);
+    policy = policy_load(policy_of(trial->arm), &diagnostics);
     policy_diagnostics_release(&diagnostics);
     policy = site_input_around_quietly(policy);
     if (policy != NULL) {

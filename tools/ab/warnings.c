@@ -210,6 +210,7 @@ static void warn_where_flags_matter(const struct ab_experiment *experiment,
         const struct ab_comparison *with = &analysis->comparisons[arm - 1];
 
         if (experiment->arms[arm].role != AB_ROLE_CANDIDATE || with->verdict == AB_VERDICT_BROKEN ||
+            with->verdict == AB_VERDICT_NOT_APPLIED ||
             with->verdict == without[arm - 1].verdict)
             continue;
         add(analysis, AB_WARNING_FLAGGED_MATTERS, arm,

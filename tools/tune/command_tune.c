@@ -16,6 +16,7 @@
 #include "memory.h"
 #include "output_file.h"
 #include "policy/policy.h"
+#include "run_options.h"
 #include "schedule.h"
 #include "search.h"
 #include "space.h"
@@ -39,7 +40,7 @@ const struct command command_tune = {
         "first a search, which compares all candidates with the baseline in few runs; then the\n"
         "best of them against the baseline in new runs, since the best of many always looks\n"
         "better than it is. Only what the new runs confirm is called a winner.\n\n"
-        "What is tried:\n"
+        "Options: what is tried\n"
         "  -p, --policy FILE     the policy to begin with\n"
         "      --vary NAME.KEY=A,B,...\n"
         "                        values for a key of a rule or a partition, beside those of\n"
@@ -390,6 +391,7 @@ static void fill_search(const struct tune *tune, const struct ab_execution *exec
                               .relative = ab->relative,
                               .absolute = ab->absolute,
                               .gpus = tune->gpus,
+                              .options = run_options_json(ab, tune->library),
                               .resume = ab->resume != NULL,
                               .live = tune->options->live,
                               .live_runs = tune->options->live_runs,
@@ -458,6 +460,7 @@ static int run_search(struct tune *tune)
         status = finish_search(tune, &search, &result);
         search_release(&result);
     }
+    json_decref(search.options);
     free(sha256);
     return status;
 }

@@ -48,6 +48,7 @@ struct search {
     const char *same_output;              /* NULL: not asked */
     double relative, absolute;
     const char *gpus; /* of this host; NULL: not known */
+    json_t *options;  /* with which all runs are made (run_options.h) */
     bool resume;      /* the folder has what an earlier search left */
     enum search_live live;
     uint32_t live_runs;            /* of the command, for each batch of candidates */

@@ -90,6 +90,7 @@ void stage_fill_experiment(const struct search *search, struct ab_experiment *ex
     experiment->started = started_now();
     experiment->host = own_host();
     experiment->gpus = search->gpus != NULL ? memory_copy(search->gpus) : NULL;
+    experiment->options = json_incref(search->options);
 }
 
 bool stage_make_experiment(const struct search *search, const struct stage *stage,

@@ -14,6 +14,7 @@
 #include "command.h"
 #include "json_output.h"
 #include "memory.h"
+#include "run_options.h"
 #include "stage.h"
 
 static const char format_name[] = "cudapolicy tune plan";
@@ -177,13 +178,13 @@ static json_t *plan_json(const struct search *search)
 
     stage_fill_experiment(search, &experiment);
     parts = ab_experiment_json(&experiment);
-    document =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:o, s:O, s:O, s:O, s:o}", "format", format_name,
-                  "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "started", experiment.started,
-                  "policy_sha256", search->policy_sha256, "baseline", (int)search->baseline,
-                  "candidates", candidates_json(search), "command",
-                  json_object_get(parts, "command"), "metrics", json_object_get(parts, "metrics"),
-                  "plan", json_object_get(parts, "plan"), "search", search_json(search));
+    document = json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:o, s:O, s:O, s:O, s:o, s:O}", "format",
+                         format_name, "schema", SCHEMA, "version", CUDAPOLICY_VERSION, "started",
+                         experiment.started, "policy_sha256", search->policy_sha256, "baseline",
+                         (int)search->baseline, "candidates", candidates_json(search), "command",
+                         json_object_get(parts, "command"), "metrics",
+                         json_object_get(parts, "metrics"), "plan", json_object_get(parts, "plan"),
+                         "search", search_json(search), "options", search->options);
     json_decref(parts);
     ab_experiment_release(&experiment);
     return document;
@@ -192,6 +193,22 @@ static json_t *plan_json(const struct search *search)
 static bool refuse(const char *path, const char *what)
 {
     command_error("'%s' cannot be continued: %s", path, what);
+    return false;
+}
+
+/* Whether the runs that follow are made as those that are there. */
+static bool options_agree(const char *path, const json_t *found, const struct search *search)
+{
+    const json_t *before = json_object_get(found, "options");
+    char *different =
+        json_is_object(before) ? run_options_difference(search->options, before) : NULL;
+
+    if (different == NULL) {
+        return true; /* where they are not known, the journals of the stages warn */
+    }
+    command_error("'%s' cannot be continued: its runs were made with other options: %s", path,
+                  different);
+    free(different);
     return false;
 }
 
@@ -224,7 +241,7 @@ static bool compare_plan(const char *path, const json_t *found, struct search *s
         }
     }
     json_decref(wanted);
-    return fault == NULL || refuse(path, fault);
+    return fault == NULL ? options_agree(path, found, search) : refuse(path, fault);
 }
 
 static bool write_plan(const char *path, json_t *document)

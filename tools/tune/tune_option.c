@@ -13,7 +13,7 @@ enum {
     DEFAULT_SEARCH_BLOCKS = 10,
     LARGEST_SEARCH_BLOCKS = 100000,
     LARGEST_LIVE_RUNS = 10000,
-    EXTRA_WORDS = 4, /* what ab's parser needs besides: two arms, "--", the end */
+    EXTRA_WORDS = 5, /* what ab's parser needs besides: two arms, "--", a command, the end */
 };
 
 /* Options that ab does not have. */
@@ -264,13 +264,42 @@ static int check_ab(const struct command *command, const struct tune_options *op
     return -1;
 }
 
+/* Gives ab's parser what tune does not know: the first count words of rest, and the command at
+ * argv[end]. What is missing is said after it, so that a misspelt option is named as one. */
+static int parse_rest(const struct command *command, int argc, char **argv, int end, char **rest,
+                      int count, struct tune_options *options)
+{
+    static char first_arm[] = "none", second_arm[] = "observe", dashes[] = "--", program[] = "true";
+    const bool force = options->ab.force, has_command = end + 1 < argc;
+    int status;
+
+    /* ab wants arms; which they are only the space will tell. */
+    rest[count++] = first_arm;
+    rest[count++] = second_arm;
+    for (int i = end; i < argc && has_command; i++) {
+        rest[count++] = argv[i];
+    }
+    if (!has_command) {
+        rest[count++] = dashes;
+        rest[count++] = program;
+    }
+    rest[count] = NULL;
+    optind = 1;
+    status = ab_options_parse(command, count, rest, &options->ab);
+    options->ab.force = options->ab.force || force;
+    if (status == -1 && options->policy == NULL) {
+        status = command_usage_error(command, "no policy: give one with -p");
+    } else if (status == -1 && !has_command) {
+        status = command_usage_error(command, "no command: it stands after '--'");
+    }
+    return status == -1 ? check_ab(command, options) : status;
+}
+
 int tune_options_parse(const struct command *command, int argc, char **argv,
                        struct tune_options *options)
 {
-    static char first_arm[] = "none", second_arm[] = "observe";
     char **rest = memory_allocate((size_t)argc + EXTRA_WORDS, sizeof *rest);
     int count = 1, end, status;
-    bool force;
 
     *options = (struct tune_options){.limit = DEFAULT_LIMIT,
                                      .blocks = DEFAULT_SEARCH_BLOCKS,
@@ -292,23 +321,8 @@ int tune_options_parse(const struct command *command, int argc, char **argv,
                                count > 1        ? rest[1]
                                : end + 1 < argc ? argv[end + 1]
                                                 : NULL);
-    } else if (options->policy == NULL) {
-        status = command_usage_error(command, "no policy: give one with -p");
-    } else if (end + 1 >= argc) {
-        status = command_usage_error(command, "no command: it stands after '--'");
     } else {
-        /* ab wants arms; which they are only the space will tell. */
-        rest[count++] = first_arm;
-        rest[count++] = second_arm;
-        for (int i = end; i < argc; i++) {
-            rest[count++] = argv[i];
-        }
-        rest[count] = NULL;
-        force = options->ab.force;
-        optind = 1;
-        status = ab_options_parse(command, count, rest, &options->ab);
-        options->ab.force = options->ab.force || force;
-        status = status == -1 ? check_ab(command, options) : status;
+        status = parse_rest(command, argc, argv, end, rest, count, options);
     }
     return status;
 }
