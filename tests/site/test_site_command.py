@@ -294,6 +294,8 @@ class Compare(Command):
                                   ("sh", "-c", script))
             with open(self.path("seen"), encoding="utf-8") as file:
                 self.assertEqual(set(file.read().splitlines()), values, result)
+            self.assertEqual("the mode is observe by the site's file" in result.stderr, len(values) == 1, result)
+            self.assertNotIn("only observes", result.stderr)
             os.remove(self.path("seen"))
             shutil.rmtree(self.path("compared"))
 

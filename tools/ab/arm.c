@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "policy/combine.h"
 #include "policy/diagnostics.h"
+#include "policy/environment.h"
 #include "policy_input.h"
 #include "site_input.h"
 
@@ -123,6 +124,20 @@ static struct ab_arm *add(struct ab_experiment *experiment, char *name, enum ab_
     return arm;
 }
 
+static void warn_of_mode(const struct policy *policy, const char *file, const struct ab_arm *arm)
+{
+    const enum policy_mode mode = policy_mode_choose(NULL, policy).mode;
+
+    if (policy->mode_given && policy->mode != POLICY_MODE_ENFORCE) {
+        command_error("warning: the policy '%s' only observes: the arm '%s' changes nothing", file,
+                      arm->name);
+    } else if (mode != POLICY_MODE_ENFORCE) {
+        command_error(
+            "warning: the mode is %s by the site's file (%s): the arm '%s' changes nothing",
+            policy_mode_name(mode), policy->site->path, arm->name);
+    }
+}
+
 static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
 {
     bool unreadable;
@@ -134,11 +149,8 @@ static bool read_policy(struct ab_arm *arm, const char *file, bool warnings)
                       unreadable ? "cannot be read" : "is wrong");
         return false;
     }
-    if (policy_mode_choose(NULL, policy).mode != POLICY_MODE_ENFORCE) {
-        command_error("warning: the policy '%s' only observes: the arm '%s' changes nothing", file,
-                      arm->name);
-    }
-    arm->sets_variables = policy->variable_count > 0;
+    warn_of_mode(policy, file, arm);
+    arm->sets_variables = policy->variable_count > 0 && policy_applies_variables(policy, NULL);
     arm->policy_sha256 = memory_allocate(2 * sizeof policy->sha256 + 1, 1);
     for (size_t i = 0; i < sizeof policy->sha256; i++) {
         snprintf(arm->policy_sha256 + 2 * i, 3, "%02x", policy->sha256[i]);
