@@ -198,7 +198,7 @@ class Noise(Case):
             STEP_HELPS, 'case "$CUDAPOLICY_REPORT" in */confirmation/*) kernel=x;; esac'])
         self.assertEqual(result.returncode, 1, result)
         self.assertEqual(document["result"], "nothing better")
-        self.assertEqual(document["confirmation"]["verdict"], "better")
+        self.assertEqual(document["confirmation"]["verdict"], "changed nothing")
         self.assertTrue(document["confirmation"]["changed_nothing"])
         self.assertFalse(os.path.exists(self.path("best.ini")))
 
