@@ -147,16 +147,29 @@ static void find_broken(const struct ab_experiment *experiment, const struct ab_
     }
 }
 
+bool ab_is_idle(const struct ab_experiment *experiment, const struct ab_arm_summary *summary,
+                size_t arm)
+{
+    bool known = false, rules = false;
+
+    if (experiment->arms[arm].kind != AB_ARM_POLICY)
+        return true;
+    if (experiment->arms[arm].sets_variables)
+        return false;
+    for (size_t i = 0; i < experiment->run_count; i++) {
+        if (experiment->runs[i].arm == arm && experiment->runs[i].policy.known) {
+            known = true;
+            rules = rules || experiment->runs[i].policy.rules > 0;
+        }
+    }
+    return summary->rules_never_applied || (known && !rules);
+}
+
 bool ab_changed_nothing(const struct ab_experiment *experiment,
                         const struct ab_arm_summary *summaries, size_t arm)
 {
-    const struct ab_arm *baseline = &experiment->arms[0];
-
     /* To be rid of what the baseline's rules do can be a gain as well. */
-    return experiment->arms[arm].kind == AB_ARM_POLICY && !experiment->arms[arm].sets_variables &&
-           summaries[arm].rules_never_applied &&
-           (baseline->kind != AB_ARM_POLICY ||
-            (summaries[0].rules_never_applied && !baseline->sets_variables));
+    return ab_is_idle(experiment, &summaries[arm], arm) && ab_is_idle(experiment, &summaries[0], 0);
 }
 
 /* What seems better without having changed anything is not better by its policy. */
@@ -165,7 +178,8 @@ static void find_unapplied(const struct ab_experiment *experiment, struct ab_ana
     for (size_t i = 0; i < analysis->comparison_count; i++) {
         struct ab_comparison *comparison = &analysis->comparisons[i];
 
-        if (comparison->verdict == AB_VERDICT_BETTER &&
+        if (experiment->arms[comparison->arm].role == AB_ROLE_CANDIDATE &&
+            comparison->verdict == AB_VERDICT_BETTER &&
             ab_changed_nothing(experiment, analysis->arms, comparison->arm))
             comparison->verdict = AB_VERDICT_NOT_APPLIED;
     }

@@ -83,8 +83,14 @@ struct ab_warning {
     char *text; /* one sentence, without the arm's name */
 };
 
-/* Whether nothing that the arm's policy says can be why its runs differ from the baseline's: none
- * of its rules applied, it sets no variables, and the baseline has no rules that applied. */
+/* Whether nothing that makes the arm can change a run: it has no policy, or one that sets no
+ * variables and no rule of which changed anything in any run. What is not known is taken for a
+ * change. */
+bool ab_is_idle(const struct ab_experiment *experiment, const struct ab_arm_summary *summary,
+                size_t arm);
+
+/* Whether that holds of the arm and of the baseline both, so that their difference has another
+ * cause. summaries: by arm. */
 bool ab_changed_nothing(const struct ab_experiment *experiment,
                         const struct ab_arm_summary *summaries, size_t arm);
 

@@ -138,7 +138,9 @@ static void find_unapplied(struct ab_live_comparison *comparisons,
         ab_live_summarise_rules(&summaries[arm], runs, run_count, arm);
     }
     for (size_t arm = 1; arm < experiment->arm_count; arm++) {
-        if (comparisons[arm].verdict == AB_LIVE_BETTER &&
+        if (experiment->arms[arm].role == AB_ROLE_CANDIDATE &&
+            experiment->arms[arm].kind == AB_ARM_POLICY &&
+            comparisons[arm].verdict == AB_LIVE_BETTER &&
             ab_changed_nothing(experiment, summaries, arm)) {
             comparisons[arm].verdict = AB_LIVE_NOT_APPLIED;
         }

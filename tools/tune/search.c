@@ -49,24 +49,6 @@ static bool baseline_is_broken(const struct ab_experiment *experiment)
     return failed > 0;
 }
 
-/* Whether an arm has no rule that changed anything. What is not known is taken for a change. */
-static bool is_idle(const struct ab_experiment *experiment, const struct ab_analysis *analysis,
-                    size_t arm)
-{
-    bool known = false, rules = false;
-
-    if (experiment->arms[arm].kind != AB_ARM_POLICY || analysis->arms[arm].rules_never_applied) {
-        return true;
-    }
-    for (size_t i = 0; i < experiment->run_count; i++) {
-        if (experiment->runs[i].arm == arm && experiment->runs[i].policy.known) {
-            known = true;
-            rules = rules || experiment->runs[i].policy.rules > 0;
-        }
-    }
-    return known && !rules;
-}
-
 static bool any_counts(const struct ab_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->run_count; i++) {
@@ -107,7 +89,7 @@ static void score_round(const struct stage *stage, const struct ab_experiment *e
         }
         score->broken = score->broken || comparison->verdict == AB_VERDICT_BROKEN ||
                         analysis->arms[1 + i].fails_more;
-        score->idle = is_idle(experiment, analysis, 1 + i) && is_idle(experiment, analysis, 0);
+        score->idle = ab_changed_nothing(experiment, analysis->arms, 1 + i);
         if (isnan(comparison->ratio) || comparison->pairs == 0) {
             continue;
         }
@@ -279,7 +261,7 @@ static enum search_end confirm(const struct search *search, struct search_result
     }
     switch (result->confirmation_analysis.result) {
     case AB_RESULT_SHOWN:
-        return search_changed_nothing(result) ? SEARCH_NOTHING : SEARCH_CONFIRMED;
+        return SEARCH_CONFIRMED;
     case AB_RESULT_NOT_SHOWN:
         return SEARCH_NOTHING;
     case AB_RESULT_BROKEN:
@@ -355,15 +337,14 @@ static bool confirmation_tells(const struct search_result *result)
 bool search_changed_nothing(const struct search_result *result)
 {
     return confirmation_tells(result) &&
-           is_idle(&result->confirmation, &result->confirmation_analysis, 1) &&
-           is_idle(&result->confirmation, &result->confirmation_analysis, 0);
+           ab_changed_nothing(&result->confirmation, result->confirmation_analysis.arms, 1);
 }
 
 bool search_takes_away(const struct search_result *result)
 {
     return confirmation_tells(result) &&
-           is_idle(&result->confirmation, &result->confirmation_analysis, 1) &&
-           !is_idle(&result->confirmation, &result->confirmation_analysis, 0);
+           ab_is_idle(&result->confirmation, &result->confirmation_analysis.arms[1], 1) &&
+           !ab_is_idle(&result->confirmation, &result->confirmation_analysis.arms[0], 0);
 }
 
 void search_release(struct search_result *result)
