@@ -80,6 +80,7 @@ struct run_options {
     struct summary_options summary;
     const char *report;
     bool force, quiet, json, merge, strict_expect;
+    bool excluded; /* the site leaves the program alone, and no process of it left a report */
 };
 
 /* Takes one option; false after a mistake, with its message printed. */
@@ -200,6 +201,9 @@ static const char *not_judged(const struct run_options *options, const struct po
     if (options->job.unread) {
         return "a report cannot be read";
     }
+    if (options->excluded) {
+        return "the site leaves the program alone, so nothing was counted";
+    }
     return expectations->unsure > 0 ? "some counts are lost, or still go on" : NULL;
 }
 
@@ -277,6 +281,14 @@ static bool merge_reports(const struct job *job)
     return report_merge(&merge, paths, 1, &reports);
 }
 
+static bool is_excluded(const struct policy *policy, const char *program)
+{
+    char *reason = site_input_excludes(policy, program);
+
+    free(reason);
+    return reason != NULL;
+}
+
 static int run(struct run_options *options, const struct policy *policy, char **argv)
 {
     struct results results = {.keep_documents =
@@ -292,6 +304,7 @@ static int run(struct run_options *options, const struct policy *policy, char **
     status = job_run(&options->job, argv);
     if (options->job.started) {
         job_collect_groups(&options->job, &results, &groups);
+        options->excluded = results.process_count == 0 && is_excluded(policy, argv[0]);
         expectations_judge(&expectations, policy, &results);
         print_summary(options, &results, &groups, policy, &expectations, argv[0]);
         expected = end_with_expectations(options, policy, &expectations);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,11 @@ static void read_again(struct control_process *process)
     json_t *report;
 
     if (!report_view_file(&view, process->target->counters, error, sizeof error)) {
-        end_with(process, CONTROL_FAILED, "%s", error);
+        /* A process takes its counters away when it ends. */
+        end_with(process, CONTROL_FAILED, "%s",
+                 access(process->target->counters, F_OK) != 0 && errno == ENOENT
+                     ? "it is no longer running"
+                     : error);
         return;
     }
     process->generation = view.header.control.part.generation;

@@ -252,6 +252,15 @@ class Run(Command):
                                   "1", "1", env=self.variables())
             self.assertIn(reason, result.stderr)
 
+    def test_what_is_expected_of_a_program_that_the_site_leaves_alone_cannot_be_judged(self):
+        self.site("[site]\nexclude = command_*\n")
+        policy = self.policy(rule("all", REMOTE) + "[expect]\nrule all: launches >= 1\n")
+        for strict, status in ((("--strict-expect",), 3), ((), 0)):
+            result = self.command("run", "--library", support.LIBRARY, "-p", policy, *strict, PROGRAM,
+                                  "launch", "k", "1", "1", env=self.variables())
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn("cannot be judged: the site leaves the program alone", result.stderr)
+
     def test_the_site_gets_its_report_of_a_run_too(self):
         os.mkdir(self.path("all"))
         self.site(f"[site]\nreports = {self.folder}/all/%p.json\n")
