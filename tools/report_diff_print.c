@@ -100,25 +100,42 @@ static void print_kernels(const struct report_diff *diff, bool wide, FILE *strea
     print_more(diff->moved_count, limit, "launched by another library", stream);
 }
 
+/* Kernels of one short name, as a template has them, are one entry with their number. */
 static void print_names(const char *rule, const struct diff_names *names, const char *text,
                         bool wide, FILE *stream)
 {
-    size_t limit = wide ? SIZE_MAX : NAMES_SHOWN;
+    char **texts = memory_allocate(names->count + 1, sizeof *texts);
+    size_t limit = wide ? SIZE_MAX : NAMES_SHOWN, entries = 0, printed = 0;
 
-    if (names->count == 0) {
-        return;
+    for (size_t i = 0; i < names->count; i++) {
+        texts[i] = shown(names->kernels[i], false, wide);
     }
-    fprintf(stream, "rule %s %s", rule, text);
-    for (size_t i = 0; i < names->count && i < limit; i++) {
-        char *name = shown(names->kernels[i], false, wide);
+    if (names->count > 0) {
+        fprintf(stream, "rule %s %s", rule, text);
+    }
+    for (size_t i = 0; i < names->count && entries < limit; i++) {
+        size_t same = 1;
 
-        fprintf(stream, "%s %s", i > 0 ? "," : "", name);
-        free(name);
+        while (i + same < names->count && strcmp(texts[i], texts[i + same]) == 0) {
+            same++;
+        }
+        fprintf(stream, "%s %s", entries++ > 0 ? "," : "", texts[i]);
+        if (same > 1) {
+            fprintf(stream, " (%zu kernels of that name)", same);
+        }
+        printed += same;
+        i += same - 1;
     }
-    if (names->count > limit) {
-        fprintf(stream, " and %zu more", names->count - limit);
+    if (names->count > printed) {
+        fprintf(stream, " and %zu more", names->count - printed);
     }
-    fputc('\n', stream);
+    if (names->count > 0) {
+        fputc('\n', stream);
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        free(texts[i]);
+    }
+    free(texts);
 }
 
 static const struct results_rule *either(const struct diff_rule *rule)

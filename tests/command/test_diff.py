@@ -103,6 +103,14 @@ class Rules(Diff):
         self.assertIn("rule kernel a no longer decides on f\n", text)
         self.assertIn("rule kernel b now decides on f\n", text)
 
+    def test_kernels_of_one_name_are_counted(self):
+        def twice(*rules):
+            return [dict(kernel("twice", 5, rules), mangled=f"_Z5twiceI{letter}EvPT_") for letter in "dfi"]
+        before = [*twice("a"), kernel("g", 5, ["a"]), kernel("h", 5, ["a"])]
+        after = [*twice(), kernel("g", 5), kernel("h", 5, ["a"])]
+        text = self.compare(([rule("a", 25, 25)], before), ([rule("a", 5, 5)], after))
+        self.assertRegex(text, r"rule kernel a no longer decides on (g, )?twice \(3 kernels of that name\)(, g)?\n")
+
     def test_rules_of_one_policy_alone_are_told(self):
         document = self.differences(([rule("a")], [kernel("f", 1)]), ([rule("b")], [kernel("f", 1)]))
         self.assertEqual([(r["name"], r["change"]) for r in document["rules"]],
