@@ -455,6 +455,26 @@ static void what_changed_nothing_is_not_better(void **state)
     three[1].kind = AB_ARM_NONE;
 }
 
+static void steps_that_the_counters_had_no_room_for_are_counted(void **state)
+{
+    struct results results = {.keep_documents = true};
+    struct ab_live_run run;
+    char error[200] = "";
+
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) {
+        json_t *document = report_of(rank, 614, 3, 61, faster);
+
+        json_object_set_new(json_object_get(document, "live"), "not_entered",
+                            json_integer(4 + rank));
+        add(&results, document);
+    }
+    assert_true(ab_live_read(&run, &results, &plan, 3, error, sizeof error));
+    assert_int_equal(run.not_entered, 9);
+    results_release(&results);
+    ab_live_run_release(&run);
+}
+
 static void one_run_speaks_of_its_processes_only(void **state)
 {
     (void)state;
@@ -681,6 +701,7 @@ int main(void)
         cmocka_unit_test(where_there_is_no_block_it_is_said_why),
         cmocka_unit_test(a_gain_is_found_whatever_mode_a_process_is_in),
         cmocka_unit_test(what_changed_nothing_is_not_better),
+        cmocka_unit_test(steps_that_the_counters_had_no_room_for_are_counted),
         cmocka_unit_test(one_run_speaks_of_its_processes_only),
         cmocka_unit_test(no_difference_is_shown_within_the_margin),
         cmocka_unit_test(nothing_is_said_of_what_is_too_noisy_or_too_little),

@@ -65,6 +65,7 @@ struct ab_live_run {
     size_t shared_rank;        /* processes that do not count: another one has their rank */
     size_t too_short;          /* and those that made less than a block beside others */
     int64_t steps, steps_most; /* of the rank with the fewest, and with the most; over all parts */
+    int64_t not_entered;       /* steps of all ranks for which their counters had no room */
     size_t slice_count, slice_capacity;
     struct ab_live_slice *slices; /* ascending; complete ones only */
     size_t block_count;

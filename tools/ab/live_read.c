@@ -166,6 +166,7 @@ static void gather_part(struct ranks *ranks, const struct sequences *sequences, 
         ranks->slices = slices < ranks->slices ? slices : ranks->slices;
         fewest = steps < fewest ? steps : fewest;
         most = steps > most ? steps : most;
+        run->not_entered += results_number(live, "not_entered");
         ranks->count++;
     }
     run->ranks = ranks->count > run->ranks ? ranks->count : run->ranks;

@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "metric.h"
 #include "progress.h"
+#include "report/report.h"
 #include "results.h"
 #include "schedule.h"
 
@@ -116,6 +117,11 @@ static void say_ranks(const struct live_session *session, const struct ab_live_r
         command_error("warning: ranks made from %lld to %lld steps: only slices that all of "
                       "them made count",
                       (long long)run->steps, (long long)run->steps_most);
+    }
+    if (run->not_entered > 0) {
+        command_error("warning: %lld steps do not count: there was no room for them in the "
+                      "counters, which hold %d of a process, or less on a full disk",
+                      (long long)run->not_entered, (int)REPORT_STEP_LIMIT);
     }
     if (run->shared_rank > 0) {
         command_error("warning: steps of %zu process%s do not count: another process, that made "
