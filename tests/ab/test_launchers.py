@@ -184,6 +184,8 @@ class Launcher:
         self.addCleanup(os.close, holder)
         return ["echo waits >waiting", "exec sleep 1000"]
 
+    interrupted_status_tells = True
+
     # ---- run ----
 
     def test_run_collects_the_reports_of_all_ranks(self):
@@ -226,7 +228,8 @@ class Launcher:
         self.wait_for_ranks()
         interrupt(process)
         process.wait(timeout=support.TIME_LIMIT)
-        self.assertNotEqual(process.returncode, 0)
+        if self.interrupted_status_tells:
+            self.assertNotEqual(process.returncode, 0)
         self.assert_nothing_is_left()
 
     def test_a_key_at_the_terminal_ends_run_and_all_ranks(self):
@@ -330,6 +333,8 @@ class OpenMpi(Mpi, test_ab.Experiment):
 class Mpich(Mpi, test_ab.Experiment):
     words = (MPICH, "-n")
     source = "PMI_RANK"
+    # MPICH's own status: with SIGINT it is 0 in about one case of ten, without cudapolicy as well.
+    interrupted_status_tells = False
     kind, libraries = "mpich", ("libmpich.so.12", "libmpi.so.12")
 
 
